@@ -1,0 +1,62 @@
+// The vocabulary of permission checks. Pure values; reading settings is `store/settings.ts`, asking people is a front end.
+
+/** `plan` denies everything that mutates. */
+export type PermissionMode = "unrestricted" | "acceptEdits" | "standard" | "strict" | "plan";
+
+/** One thing a tool call wants to do. A call may want several (a patch touches many files): the strictest verdict wins. */
+export type PermissionTarget =
+  /** `access` of a path as the tool will use it: absolute, `~` and `$VAR` already expanded (tools/paths.ts). */
+  | { kind: "file"; family: "Read" | "Write" | "Edit" | "Glob" | "Grep" | "ListDir"; path: string }
+  | { kind: "shell"; command: string; cwd: string }
+  | { kind: "url"; url: string }
+  /** Anything else, by tool name, with its top-level string arguments for `Tool(key:value)` rules. */
+  | { kind: "tool"; name: string; args: Record<string, unknown>; payload?: string }
+  /** Touches nothing outside the harness (todo lists, own background tasks). */
+  | { kind: "none" };
+
+export type RuleSource = "managed" | "cli" | "session" | "local" | "project" | "user";
+export type RuleEffect = "allow" | "deny" | "ask" | "alwaysAsk";
+
+/** A rule proposed as "don't ask again". */
+export interface RuleSuggestion {
+  rule: string;
+  scope: "session" | "project" | "local" | "user";
+  /** What it would allow, in words. */
+  description: string;
+}
+
+/** One entry of the decision's trace. */
+export interface PermissionReason {
+  /** For example `rule`, `mode`, `read-only`, `workspace`, `protected path`, `default`. */
+  by: string;
+  detail: string;
+  rule?: string;
+  source?: RuleSource;
+}
+
+export type Verdict =
+  | { behavior: "allow"; reason: PermissionReason; trace: PermissionReason[] }
+  | { behavior: "deny"; reason: PermissionReason; trace: PermissionReason[] }
+  | {
+      behavior: "ask";
+      /** Nothing but a person may answer: no hook, no rule, no mode. */
+      always: boolean;
+      reason: PermissionReason;
+      trace: PermissionReason[];
+      suggestions: RuleSuggestion[];
+      /** Flag that would have allowed it in a headless run, for example `--allowedTools 'Bash(npm test)'`. */
+      allowFlag?: string;
+    };
+
+/** Decides calls for one process. Live: mode and session rules may change between calls. */
+export interface PermissionChecker {
+  readonly mode: PermissionMode;
+  /** Where the mode came from, for display ("flag", "user settings", "default"). */
+  readonly modeSource: string;
+  setMode(mode: PermissionMode): void;
+  check(tool: string, targets: PermissionTarget[]): Promise<Verdict>;
+  /** Adds a rule for this process, or saves it to the scope's settings file. */
+  addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void>;
+  /** Effective rules with their source, for `/permissions`. */
+  listRules(): { effect: RuleEffect; rule: string; source: RuleSource; inert?: string }[];
+}

@@ -1,0 +1,47 @@
+// Every place on disk we own. Nothing is created here; writers create what they need.
+
+import { join } from "node:path";
+import type { Env } from "./env.ts";
+
+export interface Paths {
+  /** The user's home directory. */
+  home: string;
+  /** `~/.letta`, or `$LETTA_HOME`. */
+  root: string;
+  settings: string;
+  /** Local store: `letta.db` and `shadow/`. */
+  local: string;
+  database: string;
+  /** Pre-images of files tools changed, content-addressed. */
+  shadow: string;
+  /** Provider credentials where there is no OS keychain; 0600. */
+  providerAuth: string;
+  trust: string;
+  history: string;
+  logs: string;
+  /** Unpacked helpers (ripgrep). */
+  bin: string;
+  commands: string;
+  /** Overflow files of long tool outputs, per project. */
+  projects: string;
+}
+
+export function resolvePaths(env: Env): Paths {
+  const root = env.lettaHome ?? join(env.home, ".letta");
+  const local = env.localBackendDir ?? join(root, "local");
+  return {
+    home: env.home,
+    root,
+    settings: join(root, "settings.json"),
+    local,
+    database: join(local, "letta.db"),
+    shadow: join(local, "shadow"),
+    providerAuth: join(local, "providers", "auth.json"),
+    trust: join(root, "trust.json"),
+    history: join(root, "history.jsonl"),
+    logs: join(root, "logs"),
+    bin: join(root, "bin"),
+    commands: join(root, "commands"),
+    projects: join(root, "projects"),
+  };
+}

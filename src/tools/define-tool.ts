@@ -1,0 +1,100 @@
+// A tool's definition carries all it needs: schema, description, what it wants permission for, how it may run beside
+// others, and its one-line display. Everyone else reads the definition; nobody switches on a tool's name.
+
+import type { GenericSchema, InferOutput } from "valibot";
+import type { ContentPart } from "@/backend/wire.ts";
+import type { PermissionTarget } from "@/permissions/types.ts";
+import type { ToolServices } from "./services.ts";
+
+/** How a call may overlap the other calls of its batch (tools/../engine/scheduler.ts). */
+export type Resource =
+  /** Runs together with anything but a barrier; `path` waits for earlier writes of that path. */
+  | { kind: "read"; path?: string }
+  /** Exclusive per path (absolute). */
+  | { kind: "write"; path: string }
+  /** Waits for everything before it and holds everything after it. */
+  | { kind: "barrier" };
+
+export interface ToolContext {
+  agentId: string | null;
+  conversationId: string;
+  turnId: string;
+  toolCallId: string;
+  /** Of this conversation; absolute. */
+  cwd: string;
+  signal: AbortSignal;
+  services: ToolServices;
+  /** Live output for people (shell tools); never what the model reads. */
+  onOutput(text: string): void;
+}
+
+export interface ToolResult {
+  status: "success" | "error";
+  /** What the model reads. Already within the tool's own limit. */
+  output: string | ContentPart[];
+  stdout?: string[];
+  stderr?: string[];
+  /** One line for people, for example "12 matches" or "+3 -1". Default: the first line of `output`. */
+  summary?: string;
+  diff?: FileDiff[];
+}
+
+/** What an edit will do, or did. Computed from the planned bytes, so that what is approved is what is applied. */
+export interface FileDiff {
+  /** Absolute. */
+  path: string;
+  kind: "create" | "update" | "delete";
+  added: number;
+  removed: number;
+  hunks: DiffHunk[];
+  /** Why there are no hunks ("binary", "too large"). */
+  note?: string;
+}
+export interface DiffHunk {
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  lines: { type: "context" | "add" | "remove"; content: string }[];
+}
+
+/** What tools, front ends and mods share. `Args` is the validated argument object. */
+export interface Tool<Args = never> {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema sent to the model, derived from the valibot schema (or given, for external tools). */
+  readonly parameters: Record<string, unknown>;
+  /** Unknown → typed, or a ToolError that names the wrong key and the nearest valid one. */
+  parse(args: unknown): Args;
+  /** What the call wants to do. May throw ToolError (bad path). */
+  targets(args: Args, context: Pick<ToolContext, "cwd" | "services">): PermissionTarget[];
+  resource(args: Args, context: Pick<ToolContext, "cwd" | "services">): Resource;
+  /** Short subject for people: a path relative to cwd, a command. One line. */
+  title(args: Args, cwd: string): string;
+  /** What the call would change, for the approval; absent for tools that change no file. */
+  preview?(args: Args, context: Pick<ToolContext, "cwd" | "services" | "conversationId">): Promise<FileDiff[]>;
+  /** A person must always answer (questions, plans); an allow rule is not enough. */
+  readonly alwaysAsk: boolean;
+  /** Left out when nobody can answer. */
+  readonly interactive: boolean;
+  /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
+  run(args: Args, context: ToolContext): Promise<ToolResult | string>;
+}
+
+/** A tool whose argument type is forgotten: what registries hold. `parse` is the only way in. */
+export type AnyTool = Tool<unknown>;
+
+export interface ToolSpec<Schema extends GenericSchema> {
+  name: string;
+  description: string;
+  args: Schema;
+  /** Default: one `tool` target, which asks unless a rule allows it. */
+  targets?: Tool<InferOutput<Schema>>["targets"];
+  /** Default: a barrier. */
+  resource?: Tool<InferOutput<Schema>>["resource"];
+  title?: Tool<InferOutput<Schema>>["title"];
+  preview?: Tool<InferOutput<Schema>>["preview"];
+  alwaysAsk?: boolean;
+  interactive?: boolean;
+  run: Tool<InferOutput<Schema>>["run"];
+}

@@ -1,0 +1,58 @@
+// What tools are handed instead of globals. Built once per process in app.ts; each part is an interface here so that
+// a tool's test can pass a small real one.
+
+import type { Env } from "@/store/env.ts";
+import type { Paths } from "@/store/paths.ts";
+
+export interface ToolServices {
+  env: Env;
+  paths: Paths;
+  /** Reads and writes files with fidelity, remembers what each conversation has seen, keeps pre-images for undo. */
+  files: FileStore;
+  /** Background shells of this process. */
+  background: BackgroundTasks;
+  /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
+  childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+}
+
+/** Identity of a file's content when a conversation last saw it. */
+export interface SeenFile {
+  mtimeMs: number;
+  size: number;
+  sha256: string;
+}
+
+export interface FileStore {
+  /** Notes what the conversation now knows about a path. `path` is absolute. */
+  markSeen(conversationId: string, path: string, seen: SeenFile): void;
+  findSeen(conversationId: string, path: string): SeenFile | undefined;
+  /** Writes atomically (temp file, fsync, rename), keeping mode, owner and symlink target, after putting the old bytes
+   *  into the undo store of the turn. `bytes` null deletes. Throws ToolError naming the path. */
+  write(turn: { conversationId: string; turnId: string }, path: string, bytes: Uint8Array | null): Promise<void>;
+}
+
+export interface BackgroundTask {
+  id: string;
+  kind: "shell";
+  title: string;
+  conversationId: string;
+  state: "running" | "completed" | "failed" | "stopped";
+  exitCode: number | null;
+  startedAt: number;
+  outputFile: string;
+}
+
+export interface BackgroundTasks {
+  list(conversationId?: string): BackgroundTask[];
+  find(id: string): BackgroundTask | undefined;
+  /** Text since `offset` (bytes of the task's whole output) and the next offset. */
+  read(id: string, offset: number): { text: string; nextOffset: number };
+  /** Resolves when the task ended, the time passed, or the signal aborted. */
+  wait(id: string, timeoutMs: number, signal: AbortSignal): Promise<void>;
+  /** INT → TERM → KILL on the whole process group. Resolves when it is gone. */
+  stop(id: string): Promise<boolean>;
+  /** Called once per task that ended by itself; the text is a `<task-notification>`. Returns the unsubscribe function. */
+  onFinished(listener: (task: BackgroundTask, notification: string) => void): () => void;
+  /** Ends every task; called before the process ends. */
+  stopAll(): Promise<void>;
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "bun:test";
+import { codeOf, errorMessage, isAbortError, LettaError } from "@/lib/errors.ts";
+
+test("codeOf tells expected failures from bugs", () => {
+  expect(codeOf(new LettaError("busy", "held"))).toBe("busy");
+  expect(codeOf(new TypeError("x is undefined"))).toBe("internal");
+});
+
+test("isAbortError recognises aborted waits and our own cancellation", () => {
+  const controller = new AbortController();
+  controller.abort();
+  expect(isAbortError(controller.signal.reason)).toBe(true);
+  expect(isAbortError(new LettaError("cancelled", "stopped"))).toBe(true);
+  expect(isAbortError(new Error("AbortError"))).toBe(false);
+});
+
+test("errorMessage never prints a stack", () => {
+  expect(errorMessage(new Error("disk full"))).toBe("disk full");
+  expect(errorMessage("plain")).toBe("plain");
+});
