@@ -1,0 +1,114 @@
+// Messages waiting for a conversation. Neighbouring user messages merge into one turn, in order. An interrupt holds the
+// queue until the user releases it: nobody wants the next message sent into a turn they just stopped.
+
+import type { ContentPart } from "@/backend/wire.ts";
+
+/** Items a queue holds at most; more are refused, visibly (spec 02 §6). */
+export const QUEUE_LIMIT = 300;
+
+export type QueueSource = "user" | "task_notification" | "cron" | "channel" | "subagent" | "system";
+
+export interface QueuedItem {
+  id: string;
+  source: QueueSource;
+  content: string | ContentPart[];
+  /** Only for stream-json: the id the client gave. */
+  clientMessageId?: string;
+}
+
+export interface QueueBatch {
+  id: string;
+  items: QueuedItem[];
+  /** The items' contents as one message. */
+  content: string | ContentPart[];
+}
+
+export class TurnQueue {
+  #items: QueuedItem[] = [];
+  #held = false;
+  #nextItem = 1;
+  #nextBatch = 1;
+  #wake: (() => void)[] = [];
+
+  get length(): number {
+    return this.#items.length;
+  }
+  get held(): boolean {
+    return this.#held;
+  }
+  list(): readonly QueuedItem[] {
+    return this.#items;
+  }
+
+  /** Null when the queue is full; nothing is dropped silently. */
+  enqueue(content: QueuedItem["content"], source: QueueSource = "user", clientMessageId?: string): QueuedItem | null {
+    if (this.#items.length >= QUEUE_LIMIT) return null;
+    const item: QueuedItem = {
+      id: `q-${this.#nextItem++}`,
+      source,
+      content,
+      ...(clientMessageId && { clientMessageId }),
+    };
+    this.#items.push(item);
+    this.#notify();
+    return item;
+  }
+
+  /** False when there is no such item (any more). */
+  edit(id: string, content: QueuedItem["content"]): boolean {
+    const item = this.#items.find((candidate) => candidate.id === id);
+    if (!item) return false;
+    item.content = content;
+    return true;
+  }
+
+  remove(id: string): boolean {
+    const before = this.#items.length;
+    this.#items = this.#items.filter((item) => item.id !== id);
+    return this.#items.length < before;
+  }
+
+  /** Takes everything out. */
+  clear(): QueuedItem[] {
+    return this.#items.splice(0);
+  }
+
+  hold(): void {
+    this.#held = true;
+  }
+
+  release(): void {
+    this.#held = false;
+    this.#notify();
+  }
+
+  /** The leading items of one source as one message; null when empty or held. */
+  takeBatch(): QueueBatch | null {
+    const first = this.#items[0];
+    if (this.#held || !first) return null;
+    const end = this.#items.findIndex((item) => item.source !== first.source);
+    const items = this.#items.splice(0, end === -1 ? this.#items.length : end);
+    return { id: `batch-${this.#nextBatch++}`, items, content: mergeContents(items.map((item) => item.content)) };
+  }
+
+  /** Resolves when there may be a batch to take, or when the signal aborts. */
+  async waitForItem(signal?: AbortSignal): Promise<void> {
+    if ((this.#items.length > 0 && !this.#held) || signal?.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.#wake.push(resolve);
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
+  #notify(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+}
+
+/** Texts are joined by a newline; as soon as one has parts, all become parts. */
+export function mergeContents(contents: (string | ContentPart[])[]): string | ContentPart[] {
+  if (contents.every((content) => typeof content === "string")) return contents.join("\n");
+  return contents.flatMap((content) =>
+    typeof content === "string" ? [{ type: "text" as const, text: content }] : content,
+  );
+}
