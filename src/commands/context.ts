@@ -1,0 +1,46 @@
+// What cli.ts hands to a subcommand as citty's `data`, and how a command opens what it needs. Commands themselves are
+// pure `run…` functions over an App or a Core; this file is the only place where they meet the process.
+
+import type { App, Core } from "@/app.ts";
+import { type Env, readEnv } from "@/store/env.ts";
+import { type Io, processIo } from "./io.ts";
+
+export interface CommandContext {
+  /** Absolute. */
+  cwd: string;
+  env: Env;
+  io: Io;
+  /** `--backend`, taken out of argv by cli.ts. */
+  backend?: "api" | "local";
+}
+
+/** The context cli.ts passed, completed from the process where it passed less. */
+export function commandContext(data: unknown): CommandContext {
+  const given = (typeof data === "object" && data !== null ? data : {}) as Partial<CommandContext>;
+  const env = given.env ?? readEnv();
+  return {
+    cwd: given.cwd ?? process.cwd(),
+    env,
+    io: given.io ?? processIo(env),
+    ...(given.backend ? { backend: given.backend } : {}),
+  };
+}
+
+/** For commands that need agents, conversations or permissions. The app is closed whatever happens. */
+export async function withApp(data: unknown, use: (app: App, io: Io) => Promise<number>): Promise<number> {
+  const { io, ...context } = commandContext(data);
+  const { openApp } = await import("@/app.ts");
+  const app = await openApp({ ...context, label: "command", interactive: false });
+  try {
+    return await use(app, io);
+  } finally {
+    await app.close();
+  }
+}
+
+/** For commands that need only settings, paths and secrets. */
+export async function withCore(data: unknown, use: (core: Core, io: Io) => Promise<number>): Promise<number> {
+  const { io, cwd, env } = commandContext(data);
+  const { openCore } = await import("@/app.ts");
+  return use(await openCore({ cwd, env }), io);
+}

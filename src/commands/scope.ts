@@ -1,0 +1,108 @@
+// Which agent and conversation a subcommand means when its flags do not say: flag > LETTA_AGENT_ID > AGENT_ID (env.ts
+// merges the two) > this directory's last conversation > the user's last conversation. One resolver for all commands.
+
+import type { App } from "@/app.ts";
+import type { Backend, ConversationRef, Page } from "@/backend/backend.ts";
+import type { AgentState } from "@/backend/wire.ts";
+import { codeOf, LettaError } from "@/lib/errors.ts";
+
+/** Spread into the `args` of commands that work on an agent. */
+export const agentArgs = {
+  agent: { type: "string", alias: ["a", "agent-id"], valueHint: "ID", description: "Agent id, or its unique name" },
+} as const;
+
+/** Spread into the `args` of commands that work on a conversation. */
+export const conversationArgs = {
+  ...agentArgs,
+  conversation: {
+    type: "string",
+    alias: ["C", "conv", "conversation-id"],
+    valueHint: "ID",
+    description: "Conversation id; `default` is the agent's main thread",
+  },
+} as const;
+
+export interface ScopeArgs {
+  agent?: string;
+  conversation?: string;
+}
+
+export type ScopeApp = Pick<App, "backend" | "env" | "settings" | "serverKey">;
+
+/** The agent meant. Throws `usage` when nothing says which, `not_found` when it does not exist. */
+export async function resolveAgent(app: ScopeApp, args: ScopeArgs): Promise<AgentState> {
+  if (args.agent) return findAgent(app.backend, args.agent);
+  const fallback = app.env.agentId ?? lastSession(app)?.agentId;
+  if (fallback === undefined) {
+    throw new LettaError("usage", "no agent given, and none was used here before", {
+      hint: "Pass --agent ID (see: letta agents list) or set LETTA_AGENT_ID.",
+    });
+  }
+  return app.backend.retrieveAgent(fallback);
+}
+
+/** The conversation meant. With `--agent` alone it is that agent's `default`; ids are checked to exist. */
+export async function resolveConversation(app: ScopeApp, args: ScopeArgs): Promise<ConversationRef> {
+  const named = args.conversation;
+  if (named?.startsWith("agent-"))
+    return { agentId: (await findAgent(app.backend, named)).id, conversationId: "default" };
+  if (named && named !== "default") {
+    const conversation = await app.backend.retrieveConversation(named);
+    const agentId = conversation.agent_id ?? "";
+    if (args.agent && (await findAgent(app.backend, args.agent)).id !== agentId) {
+      throw new LettaError("usage", `conversation ${named} belongs to agent ${agentId}, not to ${args.agent}`);
+    }
+    return { agentId, conversationId: named };
+  }
+  if (named === undefined && args.agent === undefined) return rememberedConversation(app);
+  return { agentId: (await resolveAgent(app, args)).id, conversationId: "default" };
+}
+
+/** By id, else by a name only one agent has (case does not matter). */
+export async function findAgent(backend: Backend, idOrName: string): Promise<AgentState> {
+  try {
+    return await backend.retrieveAgent(idOrName);
+  } catch (error) {
+    if (codeOf(error) !== "not_found") throw error;
+  }
+  const wanted = idOrName.toLowerCase();
+  const named: AgentState[] = [];
+  for await (const agent of pages((after) =>
+    backend.listAgents({ query: idOrName, limit: 100, includeHidden: true, ...after }),
+  )) {
+    if (agent.name.toLowerCase() === wanted) named.push(agent);
+  }
+  if (named.length === 1) return named[0]!;
+  if (named.length === 0) {
+    throw new LettaError("not_found", `no agent "${idOrName}"`, { hint: "See: letta agents list" });
+  }
+  throw new LettaError("usage", `${named.length} agents are called "${idOrName}"`, {
+    hint: `Use an id: ${named.map((agent) => agent.id).join(", ")}`,
+  });
+}
+
+/** Every item of a paged list, page by page. */
+export async function* pages<T>(load: (cursor: { after?: string }) => Promise<Page<T>>): AsyncGenerator<T> {
+  let after: string | null = null;
+  do {
+    const page: Page<T> = await load(after === null ? {} : { after });
+    yield* page.items;
+    after = page.nextCursor;
+  } while (after !== null);
+}
+
+async function rememberedConversation(app: ScopeApp): Promise<ConversationRef> {
+  const { agentId, conversationId } = app.env;
+  if (conversationId && conversationId !== "default") {
+    const conversation = await app.backend.retrieveConversation(conversationId);
+    return { agentId: conversation.agent_id ?? agentId ?? "", conversationId };
+  }
+  if (agentId) return { agentId: (await app.backend.retrieveAgent(agentId)).id, conversationId: "default" };
+  const session = lastSession(app);
+  const agent = await resolveAgent(app, {});
+  return { agentId: agent.id, conversationId: session?.conversationId ?? "default" };
+}
+
+function lastSession(app: ScopeApp): { agentId: string; conversationId: string } | undefined {
+  return app.settings.local.sessionsByServer?.[app.serverKey] ?? app.settings.user.sessionsByServer?.[app.serverKey];
+}
