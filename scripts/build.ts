@@ -1,42 +1,82 @@
-// Builds `dist/letta` for this machine. `scripts/release.ts` calls `compile` once per target.
+// Builds `dist/letta` for this machine; scripts/release.ts calls `compile` once per platform.
 
-import { mkdirSync, renameSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { packageDir } from "./npm-package.ts";
+import type { Target } from "./targets.ts";
 
 export const ROOT = join(import.meta.dir, "..");
 
-/** The flags are security: without the two autoload switches the binary would run a `preload` from any repository's
- *  `bunfig.toml` and take variables from its `.env`. `--ignore-dce-annotations` keeps pi-ai's module initialisers
- *  (spec 02 §8.2). The executable appears whole: it is linked beside `outfile` and renamed, so a running older one and
+export interface CompileOptions {
+  outfile: string;
+  /** Default: this machine. */
+  target?: Target;
+  /** Default: src/main.ts. */
+  entry?: string;
+}
+
+/** Links one executable. It appears whole: written beside `outfile` and renamed, so that an older one still running and
  *  other builders are not disturbed. */
-export async function compile(options: { outfile: string; target?: string; entry?: string }): Promise<void> {
-  const folder = dirname(options.outfile);
+export async function compile({ outfile, target, entry = join(ROOT, "src/main.ts") }: CompileOptions): Promise<void> {
+  const folder = dirname(outfile);
   mkdirSync(folder, { recursive: true });
-  const suffix = options.target?.includes("windows") ? ".exe" : "";
-  const partial = join(folder, `.build-${process.pid}-${crypto.randomUUID()}${suffix}`);
-  const command = [
-    process.execPath,
-    "build",
-    "--compile",
-    "--minify",
-    "--bytecode",
-    "--format=esm",
-    "--no-compile-autoload-dotenv",
-    "--no-compile-autoload-bunfig",
-    "--compile-autoload-package-json",
-    "--ignore-dce-annotations",
-    ...(options.target ? [`--target=${options.target}`] : []),
-    options.entry ?? join(ROOT, "src/main.ts"),
-    `--outfile=${partial}`,
-  ];
+  const partial = join(folder, `.build-${process.pid}-${crypto.randomUUID()}${target?.suffix ?? ""}`);
   try {
-    const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
-    const [output, errors, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (exitCode !== 0) throw new Error(`bun build failed for ${options.outfile}\n${output}${errors}`);
-    renameSync(partial, options.outfile);
+    await Bun.build({
+      entrypoints: [entry],
+      target: "bun",
+      format: "esm",
+      minify: true,
+      bytecode: true,
+      // pi-ai's module initialisers are marked pure and would be dropped.
+      ignoreDCEAnnotations: true,
+      compile: {
+        outfile: partial,
+        // Security: otherwise the binary runs a `preload` from any repository's bunfig.toml and takes variables from
+        // its `.env` (test/e2e/autoload.test.ts).
+        autoloadBunfig: false,
+        autoloadDotenv: false,
+        autoloadTsconfig: false,
+        // Without it `exports` of a mod's packages do not resolve at run time.
+        autoloadPackageJson: true,
+        ...(target ? { target: target.bun, executablePath: await runtimeOf(target) } : {}),
+      },
+      plugins: [embedRipgrep(await ripgrepOf(target))],
+    });
+    renameSync(partial, outfile);
   } finally {
     rmSync(partial, { force: true });
   }
+}
+
+/** Replaces src/tools/ripgrep-binary.ts, which finds the npm package in development, by the target's own file. */
+function embedRipgrep(file: string): Bun.BunPlugin {
+  const sha256 = createHash("sha256").update(readFileSync(file)).digest("hex");
+  const contents = `
+    import path from ${JSON.stringify(file)} with { type: "file" };
+    export const ripgrepBinary = { path, sha256: ${JSON.stringify(sha256)}, embedded: true };`;
+  return {
+    name: "embed-ripgrep",
+    setup: (build) => {
+      build.onLoad({ filter: /[\\/]src[\\/]tools[\\/]ripgrep-binary\.ts$/ }, () => ({ contents, loader: "ts" }));
+    },
+  };
+}
+
+async function ripgrepOf(target: Target | undefined): Promise<string> {
+  const name = target?.ripgrepPackage ?? `@vscode/ripgrep-${process.platform}-${process.arch}`;
+  return existing(join(await packageDir(name), "bin"), "rg");
+}
+
+async function runtimeOf(target: Target): Promise<string> {
+  return existing(join(await packageDir(target.runtimePackage), "bin"), "bun");
+}
+
+function existing(folder: string, name: string): string {
+  const found = [join(folder, name), join(folder, `${name}.exe`)].find(existsSync);
+  if (!found) throw new Error(`${folder} holds no ${name}`);
+  return found;
 }
 
 if (import.meta.main) {

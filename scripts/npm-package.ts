@@ -1,0 +1,52 @@
+// Finds a locked npm package on disk, or fetches it with npm. Package managers install only their own platform's
+// binaries; a release needs those of all platforms.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dir, "..");
+const CACHE = join(ROOT, ".tmp/packages");
+
+/** Directory of the package's files, in the version bun.lock names. A fetched tarball must have the locked checksum. */
+export async function packageDir(name: string): Promise<string> {
+  const installed = join(ROOT, "node_modules", name);
+  if (existsSync(installed)) return installed;
+  const { version, integrity } = lockedPackage(name);
+  const cached = join(CACHE, `${name.replace("/", "-")}-${version}`);
+  if (!existsSync(cached)) await fetchPackage(`${name}@${version}`, integrity, cached);
+  return cached;
+}
+
+async function fetchPackage(spec: string, integrity: string, destination: string): Promise<void> {
+  mkdirSync(CACHE, { recursive: true });
+  const scratch = mkdtempSync(join(CACHE, ".fetch-"));
+  try {
+    await run(["npm", "pack", spec, "--silent", "--pack-destination", scratch]);
+    const tarball = readdirSync(scratch).find((file) => file.endsWith(".tgz"));
+    if (!tarball) throw new Error(`npm pack ${spec} wrote no file`);
+    const digest = createHash("sha512")
+      .update(readFileSync(join(scratch, tarball)))
+      .digest("base64");
+    if (integrity !== `sha512-${digest}`) throw new Error(`${spec} does not have the checksum bun.lock names`);
+    await run(["tar", "-xzf", join(scratch, tarball), "-C", scratch]);
+    renameSync(join(scratch, "package"), destination);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** bun.lock is JSON with trailing commas; a package entry is `[spec, registry, info, integrity]`. */
+function lockedPackage(name: string): { version: string; integrity: string } {
+  const lock = Bun.JSONC.parse(readFileSync(join(ROOT, "bun.lock"), "utf8")) as { packages: Record<string, string[]> };
+  const entry = lock.packages[name];
+  const [spec, , , integrity] = entry ?? [];
+  if (!spec || !integrity) throw new Error(`bun.lock has no package ${name}`);
+  return { version: spec.slice(name.length + 1), integrity };
+}
+
+async function run(command: string[]): Promise<void> {
+  const child = Bun.spawn(command, { cwd: CACHE, stdout: "ignore", stderr: "pipe" });
+  const [errors, exitCode] = await Promise.all([child.stderr.text(), child.exited]);
+  if (exitCode !== 0) throw new Error(`${command.join(" ")} failed:\n${errors}`);
+}
