@@ -1,9 +1,163 @@
-import type { Turn, TurnInput } from "./events.ts";
-import type { TurnQueue } from "./queue.ts";
+// The one turn engine. Front ends submit input and watch events; everything that must behave the same everywhere
+// (leases, retries, approvals, execution, recovery, reminders) happens behind `submit`.
+
+import { type Backend, type CompactResult, type ConversationRef, conversationKey } from "@/backend/backend.ts";
+import type { AgentState, CompactionSettings, ContentPart } from "@/backend/wire.ts";
+import { AsyncQueue } from "@/lib/async-queue.ts";
+import { LettaError } from "@/lib/errors.ts";
+import type { PermissionChecker } from "@/permissions/types.ts";
+import type { ClientState } from "@/store/client-state.ts";
+import type { Journal } from "@/store/journal.ts";
+import type { Leases } from "@/store/leases.ts";
+import type { AnyTool } from "@/tools/define-tool.ts";
+import type { ToolServices } from "@/tools/services.ts";
+import type { Decision, EngineEvent, Turn, TurnInput } from "./events.ts";
+import { EVENT_BUFFER } from "./limits.ts";
+import { TurnQueue } from "./queue.ts";
+import { type AbortCause, TurnDriver } from "./turn.ts";
 
 export interface Engine {
   /** Starts a turn at once. A conversation that already has one (here or in another process) ends with `busy`. */
   submit(input: TurnInput): Turn;
   /** What waits for a conversation of this process; the front end takes batches from it and submits them. */
-  queue(conversation: { agentId: string; conversationId: string }): TurnQueue;
+  queue(conversation: ConversationRef): TurnQueue;
+  /** Shrinks the conversation now. Throws `busy` while a turn runs anywhere. */
+  compact(conversation: ConversationRef, settings?: CompactionSettings): Promise<CompactResult>;
+}
+
+export interface EngineDeps {
+  backend: Backend;
+  /** The tools of one request, frozen for the calls it leads to. */
+  selectTools(approver: TurnInput["approver"]): AnyTool[];
+  permissions: PermissionChecker;
+  services: ToolServices;
+  leases: Leases;
+  journal: Journal;
+  clientState: ClientState;
+  /** Texts that are due for the next user message. Must not throw. */
+  collectReminders(context: { key: string; agent: AgentState; conversationId: string }): Promise<string[]>;
+  /** After a compaction the model has forgotten them. */
+  rearmReminders(key: string): void;
+  cwd(): string;
+  /** Shown to a process that finds the conversation busy. */
+  label: string;
+  now(): number;
+  logBug(tool: string, error: unknown): void;
+  /** Set by `createEngine`. */
+  onLeaseLost(turnId: string): void;
+}
+
+export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
+  const active = new Map<string, ActiveTurn>();
+  const queues = new Map<string, TurnQueue>();
+  const deps: EngineDeps = { ...options, onLeaseLost: (turnId) => active.get(turnId)?.stop("lease_lost") };
+  const queueOf = (key: string): TurnQueue => {
+    const queue = queues.get(key) ?? new TurnQueue();
+    queues.set(key, queue);
+    return queue;
+  };
+  deps.services.background.onFinished((task, notification) => {
+    const running = [...active.values()].find((turn) => turn.conversationId === task.conversationId);
+    if (running) running.steer(notification);
+    else queueOf(task.conversationId).enqueue(notification, "task_notification");
+  });
+  return {
+    submit(input) {
+      const key = conversationKey(input);
+      const turn = new ActiveTurn(input);
+      active.set(turn.id, turn);
+      void new TurnDriver(input, turn, deps, key).run().finally(() => {
+        active.delete(turn.id);
+        turn.close((content) => queueOf(key).enqueue(content));
+      });
+      return turn;
+    },
+    queue: (conversation) => queueOf(conversationKey(conversation)),
+    async compact(conversation, settings) {
+      const key = conversationKey(conversation);
+      const attempt = deps.leases.tryAcquire(key, deps.label);
+      if (attempt.status === "busy")
+        throw new LettaError("busy", "The conversation is busy; compact it when its turn has ended");
+      await using lease = attempt.lease;
+      const result = await deps.backend.compactConversation(conversation, settings, { fence: lease.fence });
+      deps.rearmReminders(key);
+      return result;
+    },
+  };
+}
+
+/** The handle a front end holds, and the driver's way to it. */
+class ActiveTurn implements Turn {
+  readonly id = `turn-${crypto.randomUUID()}`;
+  readonly conversationId: string;
+  readonly events: AsyncIterable<EngineEvent>;
+  readonly #queue: AsyncQueue<EngineEvent>;
+  readonly #controller = new AbortController();
+  readonly #waiting = new Map<string, (decision: Decision | null) => void>();
+  readonly #timer: ReturnType<typeof setTimeout> | null;
+  #cause: AbortCause | null = null;
+  #steered: (string | ContentPart[])[] = [];
+
+  constructor(input: TurnInput) {
+    this.conversationId = input.conversationId;
+    this.#queue = new AsyncQueue<EngineEvent>(EVENT_BUFFER, () => this.stop("user"));
+    this.events = this.#queue;
+    const timeoutMs = input.limits?.timeoutMs;
+    this.#timer = timeoutMs === undefined ? null : setTimeout(() => this.stop("timeout"), timeoutMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abortCause(): AbortCause | null {
+    return this.#cause;
+  }
+
+  emit(event: EngineEvent): Promise<void> {
+    return this.#queue.push(event);
+  }
+
+  emitLive(event: EngineEvent): void {
+    this.#queue.offer(event);
+  }
+
+  decide(approvalId: string, decision: Decision): void {
+    const resolve = this.#waiting.get(approvalId);
+    this.#waiting.delete(approvalId);
+    resolve?.(decision);
+  }
+
+  waitForDecision(approvalId: string): Promise<Decision | null> {
+    if (this.#cause) return Promise.resolve(null);
+    return new Promise((resolve) => this.#waiting.set(approvalId, resolve));
+  }
+
+  steer(content: string | ContentPart[]): void {
+    this.#steered.push(content);
+  }
+
+  takeSteered(): (string | ContentPart[])[] {
+    return this.#steered.splice(0);
+  }
+
+  abort(): void {
+    this.stop("user");
+  }
+
+  /** The first cause wins. */
+  stop(cause: AbortCause): void {
+    if (this.#cause) return;
+    this.#cause = cause;
+    this.#controller.abort();
+    for (const resolve of this.#waiting.values()) resolve(null);
+    this.#waiting.clear();
+  }
+
+  /** What was said too late for this turn goes to the conversation's queue. */
+  close(requeue: (content: string | ContentPart[]) => void): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    for (const content of this.takeSteered()) requeue(content);
+    this.#queue.close();
+  }
 }

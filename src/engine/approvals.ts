@@ -1,0 +1,243 @@
+// From a model's tool calls to decided calls: parse, check the permission, ask whoever can answer. Nothing is executed
+// here. A call that cannot be run (unknown tool, arguments that did not arrive whole) is `invalid` with a text for the
+// model; it never runs with guessed arguments.
+
+import { errorMessage, ToolError } from "@/lib/errors.ts";
+import type { PermissionChecker, PermissionReason, Verdict } from "@/permissions/types.ts";
+import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
+import type { PendingCall } from "./drain.ts";
+import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
+
+export type PreparedCall =
+  | { status: "invalid"; info: ToolCallInfo; message: string }
+  | { status: "ready"; info: ToolCallInfo; tool: AnyTool; args: unknown };
+
+export type DecidedCall =
+  | { status: "invalid"; info: ToolCallInfo; message: string }
+  | { status: "denied"; info: ToolCallInfo; reason: string; byPerson: boolean }
+  | { status: "approved"; info: ToolCallInfo; tool: AnyTool; args: unknown; resource: Resource; comment?: string };
+
+export interface ApprovalDeps {
+  turnId: string;
+  conversationId: string;
+  cwd: string;
+  services: ToolContext["services"];
+  permissions: PermissionChecker;
+  approver: "front_end" | "nobody";
+  emit(event: EngineEvent): Promise<void>;
+  /** Resolves with the front end's answer, or with null when the turn was aborted meanwhile. */
+  waitForDecision(approvalId: string): Promise<Decision | null>;
+}
+
+export interface DecidedBatch {
+  calls: DecidedCall[];
+  /** A person denied a call and wants the turn to end. */
+  interrupted: boolean;
+}
+
+/** Fixed: other programs compare against it. */
+export const HEADLESS_ASK = "Tool requires approval (headless mode)";
+export const USER_INTERRUPTED = "User interrupted the stream";
+
+export function prepareCall(call: PendingCall, tools: AnyTool[], cwd: string): PreparedCall {
+  const info: ToolCallInfo = {
+    toolCallId: call.toolCallId,
+    tool: call.name,
+    argumentsText: call.argumentsText,
+    args: {},
+    title: "",
+  };
+  const invalid = (message: string): PreparedCall => ({ status: "invalid", info, message });
+  if (!call.name) return invalid("The tool call arrived incomplete (no tool name). Call the tool again.");
+  const args = parseArguments(call.argumentsText);
+  if (!args) {
+    return invalid(
+      `The arguments of ${call.name} did not arrive as a complete JSON object, so it was not run. They were probably lost in transit: do not resend them identically; shorten them or split the work into smaller calls.`,
+    );
+  }
+  info.args = args;
+  const tool = tools.find((candidate) => candidate.name === call.name);
+  if (!tool)
+    return invalid(`Unknown tool ${call.name}. Available tools: ${tools.map((known) => known.name).join(", ")}.`);
+  try {
+    const parsed = tool.parse(args);
+    info.title = tool.title(parsed, cwd);
+    return { status: "ready", info, tool, args: parsed };
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    return invalid(error.message);
+  }
+}
+
+/** Decides the whole batch, in order, before anything runs: a rule added by one answer counts for the calls after it. */
+export async function decideBatch(calls: PreparedCall[], deps: ApprovalDeps): Promise<DecidedBatch> {
+  const decided: DecidedCall[] = [];
+  const count = calls.length;
+  let interrupted = false;
+  for (const [position, call] of calls.entries()) {
+    if (call.status === "invalid") decided.push(call);
+    else if (interrupted) decided.push({ status: "denied", info: call.info, reason: USER_INTERRUPTED, byPerson: true });
+    else {
+      const result = await decideCall(call, deps, { index: position + 1, count });
+      decided.push(result.call);
+      interrupted ||= result.interrupt;
+    }
+  }
+  return { calls: decided, interrupted };
+}
+
+type ReadyCall = Extract<PreparedCall, { status: "ready" }>;
+interface Ruling {
+  call: DecidedCall;
+  interrupt: boolean;
+}
+
+async function decideCall(
+  call: ReadyCall,
+  deps: ApprovalDeps,
+  place: { index: number; count: number },
+): Promise<Ruling> {
+  const { info, tool, args } = call;
+  let verdict: Verdict;
+  try {
+    verdict = await checkCall(tool, args, deps);
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    return { call: { status: "invalid", info, message: error.message }, interrupt: false };
+  }
+  if (verdict.behavior === "ask" && deps.approver === "front_end") return askPerson(call, verdict, deps, place);
+  const behavior = verdict.behavior === "allow" ? "allow" : "deny";
+  await deps.emit({ type: "auto_decided", turnId: deps.turnId, call: info, behavior, reason: verdict.reason });
+  if (verdict.behavior === "allow") return { call: approve(call, deps), interrupt: false };
+  return { call: { status: "denied", info, reason: formatDenial(verdict), byPerson: false }, interrupt: false };
+}
+
+async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
+  const verdict = await deps.permissions.check(tool.name, tool.targets(args, deps));
+  if (verdict.behavior !== "allow" || !tool.alwaysAsk) return verdict;
+  const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };
+  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions: [] };
+}
+
+async function askPerson(
+  call: ReadyCall,
+  verdict: Extract<Verdict, { behavior: "ask" }>,
+  deps: ApprovalDeps,
+  place: { index: number; count: number },
+): Promise<Ruling> {
+  const { info, tool } = call;
+  const approvalId = `perm-${info.toolCallId}`;
+  const answer = deps.waitForDecision(approvalId);
+  await deps.emit({
+    type: "approval_requested",
+    turnId: deps.turnId,
+    approvalId,
+    call: info,
+    reason: verdict.reason,
+    suggestions: verdict.suggestions,
+    diffs: await previewDiffs(tool, call.args, deps),
+    ...place,
+  });
+  const decision = (await answer) ?? { behavior: "deny" as const, reason: USER_INTERRUPTED, interrupt: true };
+  const resolved = await applyDecision(call, decision, deps);
+  await deps.emit({
+    type: "approval_resolved",
+    turnId: deps.turnId,
+    approvalId,
+    call: resolved.call.info,
+    behavior: resolved.call.status === "approved" ? "allow" : "deny",
+    ...(resolved.call.status === "denied" && { reason: resolved.call.reason }),
+    ...(resolved.call.status === "invalid" && { reason: resolved.call.message }),
+  });
+  return resolved;
+}
+
+async function applyDecision(call: ReadyCall, decision: Decision, deps: ApprovalDeps): Promise<Ruling> {
+  const { info } = call;
+  if (decision.behavior === "deny") {
+    const reason = decision.reason
+      ? `Error: request to call tool denied. User reason: ${decision.reason}`
+      : "Error: request to call tool denied.";
+    return {
+      call: {
+        status: "denied",
+        info,
+        reason: decision.reason === USER_INTERRUPTED ? USER_INTERRUPTED : reason,
+        byPerson: true,
+      },
+      interrupt: decision.interrupt ?? false,
+    };
+  }
+  for (const suggestion of decision.addRules ?? []) {
+    await deps.permissions.addRule("allow", suggestion.rule, suggestion.scope);
+  }
+  if (!decision.updatedArgs) return { call: approve(call, deps, decision.comment), interrupt: false };
+  return { call: await approveUpdated(call, decision.updatedArgs, deps, decision.comment), interrupt: false };
+}
+
+/** Rewritten arguments are parsed and checked again; what a rule denies stays denied, what would ask was just answered. */
+async function approveUpdated(
+  call: ReadyCall,
+  updatedArgs: Record<string, unknown>,
+  deps: ApprovalDeps,
+  comment: string | undefined,
+): Promise<DecidedCall> {
+  const { tool } = call;
+  const info: ToolCallInfo = { ...call.info, args: updatedArgs, argumentsText: JSON.stringify(updatedArgs) };
+  try {
+    const args = tool.parse(updatedArgs);
+    info.title = tool.title(args, deps.cwd);
+    const verdict = await checkCall(tool, args, deps);
+    if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict), byPerson: false };
+    return approve({ ...call, info, args }, deps, comment);
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    return { status: "invalid", info, message: error.message };
+  }
+}
+
+function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): DecidedCall {
+  const resource = call.tool.resource(call.args, deps);
+  return {
+    status: "approved",
+    info: call.info,
+    tool: call.tool,
+    args: call.args,
+    resource,
+    ...(comment && { comment }),
+  };
+}
+
+/** A preview is a courtesy: when it fails the question is asked without one, and the tool will report the error. */
+async function previewDiffs(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<FileDiff[]> {
+  try {
+    return (await tool.preview?.(args, deps)) ?? [];
+  } catch (error) {
+    return [{ path: "", kind: "update", added: 0, removed: 0, hunks: [], note: errorMessage(error) }];
+  }
+}
+
+/** What the model reads about a denial (fixed forms: spec 03 §1.4). */
+export function formatDenial(verdict: Exclude<Verdict, { behavior: "allow" }>): string {
+  if (verdict.behavior === "ask") {
+    const wayOut = verdict.allowFlag ? ` It would be allowed with ${verdict.allowFlag}.` : "";
+    return `${HEADLESS_ASK}: ${verdict.reason.detail}.${wayOut}`;
+  }
+  if (verdict.reason.rule) return `Permission denied by rule: ${verdict.reason.rule}`;
+  return verdict.reason.detail.startsWith("Permission denied")
+    ? verdict.reason.detail
+    : `Permission denied: ${verdict.reason.detail}`;
+}
+
+/** Null for anything but a complete JSON object. An empty text is the empty object: some providers send no arguments so. */
+function parseArguments(text: string): Record<string, unknown> | null {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null; // the caller tells the model; the text itself is in the transcript
+  }
+}
