@@ -13,4 +13,5 @@ async function main(argv: string[]): Promise<number> {
   return runCli(argv);
 }
 
-process.exitCode = await main(process.argv.slice(2));
+// Everybody below has drained its own output when its promise resolves; an open stdin or a timer must not keep us.
+process.exit(await main(process.argv.slice(2)));

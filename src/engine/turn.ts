@@ -1,15 +1,26 @@
 // Drives one turn from the user's words to `end_turn`: send, drain, decide, execute, answer, again. All of it happens
 // here and nowhere else; front ends only watch and decide. Whatever happens inside, the turn ends with `turn_ended`.
 
-import type { AgentState, ApprovalItem, ContentPart, InputMessage, StopReason } from "@/backend/wire.ts";
-import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
+import type { AgentState, ApprovalItem, ContentPart, InputMessage } from "@/backend/wire.ts";
 import type { Lease } from "@/store/leases.ts";
 import type { AnyTool } from "@/tools/define-tool.ts";
 import { decideBatch, prepareCall } from "./approvals.ts";
 import { drainStream, type PendingCall, type StepOutcome } from "./drain.ts";
+import {
+  busyError,
+  type Ending,
+  failed,
+  failedStop,
+  interruptedEnding,
+  leaseLostEnding,
+  limited,
+  stopEnding,
+  toTurnError,
+  withBudgetNote,
+} from "./ending.ts";
 import type { EngineDeps } from "./engine.ts";
-import type { Decision, EngineEvent, TurnError, TurnInput, TurnResult } from "./events.ts";
-import { executeBatch, INTERRUPTED } from "./execute.ts";
+import type { Decision, EngineEvent, TurnInput, TurnResult } from "./events.ts";
+import { executeBatch } from "./execute.ts";
 import { CUT_OFF_NOTE, composeUserContent, EMPTY_REPLY_NOTE, INTERRUPTED_NOTE, KILLED_NOTE } from "./input.ts";
 import { Budget, MAX_EMPTY_REPLIES, MAX_RETRIES } from "./limits.ts";
 import { describeLeftover, findLeftovers } from "./recovery.ts";
@@ -29,37 +40,6 @@ export interface TurnControl {
   /** What was said meanwhile and wants to go with the next send. */
   takeSteered(): (string | ContentPart[])[];
 }
-
-/** How a turn ends, before it is written down as a `TurnResult`. */
-type Ending =
-  | { status: "completed"; stopReason: StopReason }
-  | { status: "interrupted" | "limit" | "failed"; stopReason: StopReason; error: TurnError };
-
-const STOP_TEXT: Partial<Record<StopReason, { message: string; hint: string }>> = {
-  max_tokens_exceeded: {
-    message: "The model reached its output limit before it was done",
-    hint: "Say “continue”, or raise max_output_tokens in the agent's model settings.",
-  },
-  context_window_overflow_in_system_prompt: {
-    message: "The system prompt and tools alone do not fit the model's context window",
-    hint: "Reduce instructions or tools (--tools), or choose a model with a larger window.",
-  },
-  insufficient_credits: {
-    message: "The provider's credits or plan are used up",
-    hint: "Add credits, or choose another model with --model.",
-  },
-  invalid_tool_call: {
-    message: "The model made an invalid tool call",
-    hint: "Send the message again, or choose another model.",
-  },
-  no_tool_call: { message: "The model made no tool call where one was required", hint: "Send the message again." },
-  tool_rule: { message: "A tool rule of the server ended the turn", hint: "Check the agent's tool rules." },
-  max_steps: { message: "The server's step limit ended the turn", hint: "Say “continue”." },
-  requires_approval: {
-    message: "The backend waits for approvals but named no tool call",
-    hint: "Send the message again.",
-  },
-};
 
 export class TurnDriver {
   readonly #budget: Budget;
@@ -343,11 +323,7 @@ export class TurnDriver {
       return messages.length > 0 ? { messages } : { status: "completed", stopReason: "end_turn" };
     }
     if (outcome.stopReason === "cancelled") return interruptedEnding();
-    const text = STOP_TEXT[outcome.stopReason] ?? {
-      message: `The turn ended with stop reason ${outcome.stopReason}`,
-      hint: "Send the message again.",
-    };
-    return { status: "failed", stopReason: outcome.stopReason, error: { code: "provider", retryable: false, ...text } };
+    return stopEnding(outcome.stopReason);
   }
 
   #steered(): InputMessage[] {
@@ -365,11 +341,7 @@ export class TurnDriver {
       case "timeout":
         return limited(this.#budget.timedOut());
       case "lease_lost":
-        return failed(
-          new LettaError("lease_lost", "Another process took over this conversation", {
-            hint: "Nothing more was written from here. Open the conversation again to go on.",
-          }),
-        );
+        return leaseLostEnding();
     }
   }
 
@@ -397,55 +369,4 @@ function approvalInput(approvals: ApprovalItem[]): InputMessage {
 
 function systemInput(content: string): InputMessage {
   return { type: "message", role: "system", content, otid: crypto.randomUUID() };
-}
-
-function toTurnError(error: unknown): TurnError {
-  const hint = error instanceof LettaError ? error.hint : undefined;
-  return {
-    code: codeOf(error),
-    message: errorMessage(error),
-    retryable: codeOf(error) === "network",
-    ...(hint !== undefined && { hint }),
-  };
-}
-
-function failed(error: unknown): Ending {
-  return { status: "failed", stopReason: "error", error: toTurnError(error) };
-}
-
-function limited(error: LettaError): Ending {
-  return { status: "limit", stopReason: "max_steps", error: toTurnError(error) };
-}
-
-function interruptedEnding(): Ending {
-  return {
-    status: "interrupted",
-    stopReason: "cancelled",
-    error: { code: "cancelled", message: INTERRUPTED, retryable: false },
-  };
-}
-
-/** A stream that broke never stopped for the reason it was on its way to. */
-function failedStop(stopReason: StopReason): StopReason {
-  return stopReason === "end_turn" || stopReason === "requires_approval" ? "error" : stopReason;
-}
-
-function withBudgetNote(error: TurnError, retriesUsed: number): TurnError {
-  const { code, message, hint, retryable, status } = error;
-  const note = retriesUsed > 0 ? ` (after ${retriesUsed} ${retriesUsed === 1 ? "retry" : "retries"})` : "";
-  return {
-    code,
-    message: message + note,
-    retryable,
-    ...(hint !== undefined && { hint }),
-    ...(status !== undefined && { status }),
-  };
-}
-
-function busyError(holder: { pid: number; host: string; label: string; startedAt: string }): LettaError {
-  return new LettaError(
-    "busy",
-    `This conversation is busy: ${holder.label} process ${holder.pid} on ${holder.host} has been working in it since ${holder.startedAt}`,
-    { hint: "Wait for it, stop it, or start a new conversation." },
-  );
 }
