@@ -5,6 +5,7 @@
 //   none of them    text on a terminal; in a pipe what the command documents (`piped`): JSON for data, text otherwise
 // Failures without `--json` are thrown: cli.ts prints them once.
 
+import type { ArgsDef } from "citty";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
 import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
 import type { TableOptions } from "@/lib/table.ts";
@@ -14,7 +15,7 @@ import type { Io } from "./io.ts";
 export const outputArgs = {
   json: { type: "boolean", description: 'Print one JSON envelope: {"ok":true,"data":…}' },
   format: { type: "enum", options: ["text", "json"], description: "Print text or the plain JSON value" },
-} as const;
+} satisfies ArgsDef;
 
 export interface OutputArgs {
   json?: boolean;

@@ -1,6 +1,7 @@
 // Which agent and conversation a subcommand means when its flags do not say: flag > LETTA_AGENT_ID > AGENT_ID (env.ts
 // merges the two) > this directory's last conversation > the user's last conversation. One resolver for all commands.
 
+import type { ArgsDef } from "citty";
 import type { App } from "@/app.ts";
 import type { Backend, ConversationRef, Page } from "@/backend/backend.ts";
 import type { AgentState } from "@/backend/wire.ts";
@@ -9,7 +10,7 @@ import { codeOf, LettaError } from "@/lib/errors.ts";
 /** Spread into the `args` of commands that work on an agent. */
 export const agentArgs = {
   agent: { type: "string", alias: ["a", "agent-id"], valueHint: "ID", description: "Agent id, or its unique name" },
-} as const;
+} satisfies ArgsDef;
 
 /** Spread into the `args` of commands that work on a conversation. */
 export const conversationArgs = {
@@ -20,7 +21,7 @@ export const conversationArgs = {
     valueHint: "ID",
     description: "Conversation id; `default` is the agent's main thread",
   },
-} as const;
+} satisfies ArgsDef;
 
 export interface ScopeArgs {
   agent?: string;

@@ -1,0 +1,295 @@
+// `letta agents …`: the identities on the current backend.
+
+import { defineCommand } from "citty";
+import type { App } from "@/app.ts";
+import type { AgentState, Conversation, ModelSettings } from "@/backend/wire.ts";
+import { LettaError } from "@/lib/errors.ts";
+import { redactSecrets } from "@/lib/redact.ts";
+import { formatAge } from "@/lib/relative-time.ts";
+import { renderFields, renderTable } from "@/lib/table.ts";
+import { withApp } from "./context.ts";
+import type { Io } from "./io.ts";
+import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
+import { isPinned, setPinned } from "./pin.ts";
+import {
+  agentArgs,
+  conversationArgs,
+  findAgent,
+  pages,
+  resolveAgent,
+  resolveConversation,
+  type ScopeArgs,
+} from "./scope.ts";
+
+const agentPositional = { type: "positional", required: false, description: "Agent id or unique name" } as const;
+
+const list = defineCommand({
+  meta: { name: "list", description: "List agents, most recently used first" },
+  args: {
+    name: { type: "string", description: "Exact name" },
+    query: { type: "string", description: "Part of name, description, id or model" },
+    tags: { type: "string", valueHint: "A,B", description: "Any of these tags" },
+    "match-all-tags": { type: "boolean", description: "All of --tags" },
+    limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
+    hidden: { type: "boolean", description: "Hidden agents too" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withApp(data, (app, io) => runAgentsList(app, args, io)),
+});
+
+const create = defineCommand({
+  meta: { name: "create", description: "Create an agent" },
+  args: {
+    name: { type: "string", description: "Its name (default: Letta Code)" },
+    model: { type: "string", alias: "m", valueHint: "PROVIDER/MODEL", description: "Its model" },
+    description: { type: "string", description: "What it is for" },
+    tags: { type: "string", valueHint: "A,B", description: "Tags" },
+    system: { type: "string", valueHint: "TEXT", description: "Its system prompt (default: the built-in one)" },
+    pinned: { type: "boolean", description: "Pin it" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withApp(data, (app, io) => runAgentsCreate(app, args, io)),
+});
+
+const show = defineCommand({
+  meta: { name: "show", description: "Show one agent" },
+  args: { id: agentPositional, ...agentArgs, ...outputArgs },
+  run: ({ args, data }) =>
+    withApp(data, (app, io) => runAgentsShow(app, { ...args, agent: args.id ?? args.agent }, io)),
+});
+
+const rename = defineCommand({
+  meta: { name: "rename", description: "Give an agent another name" },
+  args: {
+    id: { type: "positional", required: true, description: "Agent id or unique name" },
+    name: { type: "positional", required: true, description: "The new name" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withApp(data, (app, io) => runAgentsRename(app, args, io)),
+});
+
+const remove = defineCommand({
+  meta: { name: "delete", alias: ["remove", "rm"], description: "Delete an agent with all its conversations" },
+  args: {
+    id: { type: "positional", required: true, description: "Agent id or unique name" },
+    yes: { type: "boolean", alias: "y", description: "Do not ask" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withApp(data, (app, io) => runAgentsDelete(app, args, io)),
+});
+
+const config = defineCommand({
+  meta: { name: "config", description: "Show the model settings in force for an agent or a conversation" },
+  args: { ...conversationArgs, ...outputArgs },
+  run: ({ args, data }) => withApp(data, (app, io) => runAgentsConfig(app, args, io)),
+});
+
+export const command = defineCommand({
+  meta: { name: "agents", description: "List, create, show, rename and delete agents" },
+  subCommands: { list, create, show, rename, delete: remove, config },
+});
+
+export interface AgentsListArgs extends OutputArgs {
+  name?: string;
+  query?: string;
+  tags?: string;
+  "match-all-tags"?: boolean;
+  limit?: string;
+  hidden?: boolean;
+}
+
+export async function runAgentsList(app: App, args: AgentsListArgs, io: Io, now = Date.now()): Promise<number> {
+  return present(
+    io,
+    args,
+    async () => {
+      const limit = parseCount("limit", args.limit, 20);
+      const agents: AgentState[] = [];
+      const query = {
+        ...(args.name === undefined ? {} : { name: args.name }),
+        ...(args.query === undefined ? {} : { query: args.query }),
+        ...(args.tags === undefined ? {} : { tags: splitList(args.tags) }),
+        ...(args["match-all-tags"] ? { matchAllTags: true } : {}),
+        ...(args.hidden ? { includeHidden: true } : {}),
+        limit: Math.min(limit, 100),
+      };
+      for await (const agent of pages((cursor) => app.backend.listAgents({ ...query, ...cursor }))) {
+        agents.push(agent);
+        if (agents.length === limit) break;
+      }
+      return agents;
+    },
+    {
+      piped: "json",
+      value: (agents) => agents.map(redactAgent),
+      text: (agents) => {
+        if (agents.length === 0) return "No agents.\n";
+        const columns = [
+          { title: "NAME", shrink: true },
+          { title: "ID" },
+          { title: "MODEL", shrink: true },
+          { title: "LAST USED" },
+        ];
+        const pin = (agent: AgentState) => (isPinned(app.settings.user, app.serverKey, agent.id) ? "* " : "");
+        const rows = agents.map((agent) => [
+          pin(agent) + agent.name,
+          agent.id,
+          agent.model || "-",
+          formatAge(agent.last_run_completion, now) || "never",
+        ]);
+        return renderTable(columns, rows, tableOptions(io));
+      },
+    },
+  );
+}
+
+export interface AgentsCreateArgs extends OutputArgs {
+  name?: string;
+  model?: string;
+  description?: string;
+  tags?: string;
+  system?: string;
+  pinned?: boolean;
+}
+
+export async function runAgentsCreate(app: App, args: AgentsCreateArgs, io: Io): Promise<number> {
+  return present(
+    io,
+    args,
+    async () => {
+      const { defaultSystemPrompt } = await import("@/agent/default-agent.ts");
+      if (args.model !== undefined) await app.models.resolveModel(args.model);
+      const agent = await app.backend.createAgent({
+        name: args.name ?? "Letta Code",
+        system: args.system ?? defaultSystemPrompt(),
+        ...(args.model === undefined ? {} : { model: args.model }),
+        ...(args.description === undefined ? {} : { description: args.description }),
+        ...(args.tags === undefined ? {} : { tags: splitList(args.tags) }),
+      });
+      if (args.pinned) await setPinned(app, agent.id, true);
+      return agent;
+    },
+    { piped: "json", value: redactAgent, text: (agent) => `Created ${agent.name} (${agent.id})\n` },
+  );
+}
+
+export async function runAgentsShow(app: App, args: ScopeArgs & OutputArgs, io: Io, now = Date.now()): Promise<number> {
+  return present(io, args, () => resolveAgent(app, args), {
+    piped: "json",
+    value: redactAgent,
+    text: (agent) =>
+      renderFields([
+        ["Name", agent.name],
+        ["Id", agent.id],
+        ["Description", agent.description],
+        ["Model", agent.model || "none chosen"],
+        ["Context", agent.context_window_limit === null ? "the model's own" : `${agent.context_window_limit} tokens`],
+        ["Tags", agent.tags.join(", ")],
+        ["Pinned", isPinned(app.settings.user, app.serverKey, agent.id) ? "yes" : ""],
+        ["Hidden", agent.hidden ? "yes" : ""],
+        ["Created", formatAge(agent.created_at, now)],
+        ["Last used", formatAge(agent.last_run_completion, now) || "never"],
+      ]),
+  });
+}
+
+export async function runAgentsRename(
+  app: App,
+  args: { id: string; name: string } & OutputArgs,
+  io: Io,
+): Promise<number> {
+  return present(
+    io,
+    args,
+    async () => {
+      const name = args.name.trim();
+      if (name === "") throw new LettaError("usage", "the new name is empty");
+      return app.backend.updateAgent((await findAgent(app.backend, args.id)).id, { name });
+    },
+    { value: redactAgent, text: (agent) => `${agent.id} is now called ${agent.name}\n` },
+  );
+}
+
+export async function runAgentsDelete(
+  app: App,
+  args: { id: string; yes?: boolean } & OutputArgs,
+  io: Io,
+): Promise<number> {
+  return present(
+    io,
+    args,
+    async () => {
+      const agent = await findAgent(app.backend, args.id);
+      await requireConsent(io, args, `Delete ${agent.name} (${agent.id}) and all its conversations?`);
+      await app.backend.deleteAgent(agent.id);
+      await setPinned(app, agent.id, false);
+      return { agentId: agent.id, name: agent.name, deleted: true };
+    },
+    { text: (data) => `Deleted ${data.name} (${data.agentId})\n` },
+  );
+}
+
+export async function runAgentsConfig(app: App, args: ScopeArgs & OutputArgs, io: Io): Promise<number> {
+  return present(io, args, () => loadConfig(app, args), {
+    piped: "json",
+    text: (data) =>
+      renderFields([
+        ["Agent", `${data.agent.name} (${data.agent.id})`],
+        ["Conversation", data.conversation?.id],
+        ["Model", `${data.effective.model || "none chosen"} (from the ${data.effective.scope})`],
+        [
+          "Context",
+          data.agent.context_window_limit === null ? "the model's own" : `${data.agent.context_window_limit} tokens`,
+        ],
+        ["Settings", JSON.stringify(data.effective.model_settings)],
+      ]),
+  });
+}
+
+/** The documented shape of `agents config`. */
+async function loadConfig(app: App, args: ScopeArgs) {
+  const named = args.conversation ?? app.env.conversationId;
+  const ref = named === undefined ? null : await resolveConversation(app, { ...args, conversation: named });
+  const agent = ref === null ? await resolveAgent(app, args) : await app.backend.retrieveAgent(ref.agentId);
+  const conversation = ref && (await app.backend.retrieveConversation(ref.conversationId, ref.agentId));
+  const overrides = conversation !== null && (conversation.model !== null || conversation.model_settings !== null);
+  return {
+    agent: {
+      id: agent.id,
+      name: agent.name,
+      model: agent.model,
+      context_window_limit: agent.context_window_limit,
+      model_settings: redactSecrets(agent.model_settings) as ModelSettings,
+      llm_config: { context_window: agent.context_window_limit },
+    },
+    conversation: conversation && redactConversation(conversation),
+    effective: {
+      scope: overrides ? ("conversation" as const) : ("agent" as const),
+      model: conversation?.model ?? agent.model,
+      model_settings: redactSecrets({ ...agent.model_settings, ...conversation?.model_settings }) as ModelSettings,
+    },
+    note: overrides
+      ? "The conversation overrides its agent's model."
+      : "The agent's model is in force; nothing is overridden here.",
+  };
+}
+
+function redactAgent(agent: AgentState): AgentState {
+  return { ...agent, model_settings: redactSecrets(agent.model_settings) as ModelSettings };
+}
+
+function redactConversation(conversation: Conversation) {
+  return {
+    id: conversation.id,
+    model: conversation.model,
+    context_window_limit: conversation.context_window_limit,
+    model_settings: redactSecrets(conversation.model_settings) as ModelSettings | null,
+  };
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}

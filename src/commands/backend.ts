@@ -1,0 +1,69 @@
+// `letta backend [api|local]`: shows or saves where agents live when neither a flag nor the environment says so.
+
+import { defineCommand } from "citty";
+import type { Core } from "@/app.ts";
+import { LettaError } from "@/lib/errors.ts";
+import { withCore } from "./context.ts";
+import type { Io } from "./io.ts";
+import { type OutputArgs, outputArgs, present } from "./output.ts";
+
+export const command = defineCommand({
+  meta: {
+    name: "backend",
+    description: "Show or save where agents live: api (a Letta server) or local (this machine)",
+  },
+  args: {
+    mode: { type: "positional", required: false, description: "api (also: cloud) or local" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withCore(data, (core, io) => runBackend(core, args, io)),
+});
+
+export async function runBackend(core: Core, args: { mode?: string } & OutputArgs, io: Io): Promise<number> {
+  return present(
+    io,
+    args,
+    async () => {
+      if (args.mode !== undefined) {
+        const mode = parseMode(args.mode);
+        await core.settings.updateUser((settings) => {
+          settings.preferredBackendMode = mode;
+        });
+      }
+      return {
+        ...inForce(core),
+        saved: core.settings.user.preferredBackendMode ?? null,
+        changed: args.mode !== undefined,
+      };
+    },
+    {
+      value: ({ backend, source, saved }) => ({ backend, source, saved }),
+      text: ({ backend, source, saved, changed }) => {
+        if (!changed) return `${backend} (${source})\n`;
+        if (backend === saved) return `Backend saved: ${saved}\n`;
+        return `Backend saved: ${saved}. ${backend} stays in force here: ${source}.\n`;
+      },
+    },
+  );
+}
+
+function parseMode(text: string): "api" | "local" {
+  if (text === "local") return "local";
+  if (text === "api" || text === "cloud") return "api";
+  throw new LettaError("usage", `no backend "${text}"`, { hint: "Backends are: api (also called cloud), local." });
+}
+
+/** What a command without flags uses now: environment ▸ saved ▸ local unless a server is configured. */
+function inForce({ env, settings }: Core): { backend: "api" | "local"; source: string } {
+  if (env.localBackend !== undefined) {
+    return { backend: env.localBackend ? "local" : "api", source: "LETTA_LOCAL_BACKEND_EXPERIMENTAL" };
+  }
+  const serverUrl = env.baseUrl ?? settings.user.env?.LETTA_BASE_URL;
+  const saved = settings.user.preferredBackendMode;
+  // A saved `local` gives way to a server somebody configured.
+  if (saved === "api" || (saved === "local" && serverUrl === undefined)) return { backend: saved, source: "saved" };
+  if (serverUrl !== undefined) return { backend: "api", source: "a server URL is configured" };
+  if (env.apiKey !== undefined || settings.user.env?.LETTA_API_KEY)
+    return { backend: "api", source: "an API key is set" };
+  return { backend: "local", source: "default" };
+}

@@ -1,0 +1,53 @@
+// `letta pin`, `letta unpin`: pinned agents are offered first and can be named with `--name`. Pins live in the user
+// settings, per server, because the same id may exist on two servers.
+
+import { defineCommand } from "citty";
+import type { App } from "@/app.ts";
+import type { SettingsStore, UserSettings } from "@/store/settings.ts";
+import { withApp } from "./context.ts";
+import type { Io } from "./io.ts";
+import { type OutputArgs, outputArgs, present } from "./output.ts";
+import { findAgent, resolveAgent, type ScopeArgs } from "./scope.ts";
+
+export const command = defineCommand({
+  meta: { name: "pin", description: "Pin an agent: it is offered first and can be named with --name" },
+  args: {
+    agent: { type: "positional", required: false, description: "Agent id or unique name (default: the last one used)" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withApp(data, (app, io) => runPin(app, args, io, true)),
+});
+
+export async function runPin(app: App, args: ScopeArgs & OutputArgs, io: Io, pinned: boolean): Promise<number> {
+  return present(
+    io,
+    args,
+    async () => {
+      const agent = args.agent ? await findAgent(app.backend, args.agent) : await resolveAgent(app, args);
+      await setPinned(app, agent.id, pinned);
+      return { agentId: agent.id, name: agent.name, pinned };
+    },
+    { text: (data) => `${pinned ? "Pinned" : "Unpinned"} ${data.name} (${data.agentId})\n` },
+  );
+}
+
+/** Idempotent. Other facts in the agent's settings entry stay. */
+export async function setPinned(
+  app: { settings: SettingsStore; serverKey: string },
+  agentId: string,
+  pinned: boolean,
+): Promise<void> {
+  await app.settings.updateUser((settings) => {
+    const entry = findEntry(settings, app.serverKey, agentId);
+    if (entry) entry.pinned = pinned;
+    else if (pinned) settings.agents = [...(settings.agents ?? []), { agentId, baseUrl: app.serverKey, pinned }];
+  });
+}
+
+export function isPinned(settings: UserSettings, serverKey: string, agentId: string): boolean {
+  return findEntry(settings, serverKey, agentId)?.pinned === true;
+}
+
+function findEntry(settings: UserSettings, serverKey: string, agentId: string) {
+  return settings.agents?.find((entry) => entry.agentId === agentId && entry.baseUrl === serverKey);
+}

@@ -1,0 +1,61 @@
+// `letta trust`: whether what this folder brings along (allow rules, modes, hooks, …) may take effect.
+
+import { defineCommand } from "citty";
+import type { App } from "@/app.ts";
+import { LettaError } from "@/lib/errors.ts";
+import { printable } from "@/lib/table.ts";
+import { withApp } from "./context.ts";
+import type { Io } from "./io.ts";
+import { type OutputArgs, outputArgs, present, requireConsent } from "./output.ts";
+
+export const command = defineCommand({
+  meta: { name: "trust", description: "Let this folder's own settings take effect, or take that back" },
+  args: {
+    show: { type: "boolean", description: "Only show what would take effect" },
+    revoke: { type: "boolean", description: "Take the trust back" },
+    yes: { type: "boolean", alias: "y", description: "Do not ask" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withApp(data, (app, io) => runTrust(app, args, io)),
+});
+
+export interface TrustArgs extends OutputArgs {
+  show?: boolean;
+  revoke?: boolean;
+  yes?: boolean;
+}
+
+type TrustApp = Pick<App, "trust" | "settings" | "cwd">;
+
+export async function runTrust(app: TrustApp, args: TrustArgs, io: Io): Promise<number> {
+  const folder = app.settings.projectRoot ?? app.cwd;
+  return present(
+    io,
+    args,
+    async () => {
+      if (args.show && args.revoke) throw new LettaError("usage", "--show and --revoke exclude each other");
+      const { trust } = app;
+      if (args.revoke) await trust.revoke();
+      else if (!args.show && (trust.status === "untrusted" || trust.status === "changed")) {
+        if (io.confirm && !args.yes) io.stderr(describe(trust.items));
+        await requireConsent(io, args, `Trust ${folder}?`);
+        await trust.grant();
+      }
+      return { folder, status: trust.status, items: trust.items };
+    },
+    {
+      text: ({ status, items }) => `${printable(folder)}: ${STATUS_TEXT[status]}\n${describe(items)}`,
+    },
+  );
+}
+
+const STATUS_TEXT: Record<App["trust"]["status"], string> = {
+  trusted: "trusted",
+  untrusted: "not trusted",
+  changed: "was trusted, but what it brings along has changed since",
+  nothing: "brings nothing along that would need trust",
+};
+
+function describe(items: App["trust"]["items"]): string {
+  return items.map((item) => `  ${printable(item.file)}: ${printable(item.description)}\n`).join("");
+}
