@@ -2,7 +2,9 @@
 // them. After a crash: `done` results are sent as they are, `running` becomes an error whose outcome is unknown,
 // `requested` and `approved` were never started. Nothing is executed twice.
 
+import type { Database } from "bun:sqlite";
 import type { ApprovalItem } from "@/backend/wire.ts";
+import { durable } from "./db.ts";
 
 export type CallState = "requested" | "approved" | "denied" | "running" | "done";
 
@@ -26,4 +28,75 @@ export interface Journal {
   openCalls(conversationKey: string): JournalCall[];
   /** The backend has the results: the calls are settled. */
   settle(conversationKey: string, toolCallIds: string[]): void;
+}
+
+export function createJournal(db: Database, now: () => number = Date.now): Journal {
+  const isoNow = (): string => new Date(now()).toISOString();
+  return {
+    record(calls) {
+      durable(db, () => {
+        const insert = db.query(
+          `INSERT INTO journal_calls
+             (conversation_key, turn_id, tool_call_id, tool, arguments_text, state, result, settled, updated_at)
+           SELECT ?1, ?2, ?3, ?4, ?5, 'requested', NULL, 0, ?6
+           WHERE NOT EXISTS (
+             SELECT 1 FROM journal_calls
+             WHERE conversation_key = ?1 AND tool_call_id = ?3 AND (turn_id = ?2 OR settled = 0))`,
+        );
+        const at = isoNow();
+        for (const call of calls) {
+          insert.run(call.conversationKey, call.turnId, call.toolCallId, call.tool, call.argumentsText, at);
+        }
+      });
+    },
+    setState(conversationKey, toolCallId, state, result) {
+      durable(db, () =>
+        db
+          .query(
+            `UPDATE journal_calls SET state = ?, result = coalesce(?, result), updated_at = ?
+             WHERE conversation_key = ? AND tool_call_id = ? AND settled = 0`,
+          )
+          .run(state, result ? JSON.stringify(result) : null, isoNow(), conversationKey, toolCallId),
+      );
+    },
+    openCalls(conversationKey) {
+      const rows = db
+        .query("SELECT * FROM journal_calls WHERE conversation_key = ? AND settled = 0 ORDER BY seq")
+        .all(conversationKey) as JournalRow[];
+      return rows.map(toCall);
+    },
+    settle(conversationKey, toolCallIds) {
+      durable(db, () => {
+        const settle = db.query(
+          `UPDATE journal_calls SET settled = 1, result = NULL, arguments_text = ''
+           WHERE conversation_key = ? AND tool_call_id = ? AND settled = 0`,
+        );
+        for (const id of toolCallIds) settle.run(conversationKey, id);
+      });
+    },
+  };
+}
+
+interface JournalRow {
+  conversation_key: string;
+  turn_id: string;
+  tool_call_id: string;
+  tool: string;
+  arguments_text: string;
+  state: CallState;
+  result: string | null;
+  updated_at: string;
+}
+
+function toCall(row: JournalRow): JournalCall {
+  return {
+    conversationKey: row.conversation_key,
+    turnId: row.turn_id,
+    toolCallId: row.tool_call_id,
+    tool: row.tool,
+    argumentsText: row.arguments_text,
+    state: row.state,
+    result: row.result === null ? null : (JSON.parse(row.result) as ApprovalItem),
+    updatedAt: row.updated_at,
+  };
 }
