@@ -1,8 +1,14 @@
 // Settings files: user `~/.letta/settings.json`, project `.letta/settings.json` (checked in) and
 // `.letta/settings.local.json` (personal), managed (administrator). Unknown keys survive, writes are locked, atomic and
-// keep a `.bak`; a file that does not parse is never overwritten.
+// keep a `.bak`; a file that does not parse is never overwritten. `settings-file.ts` does the work for one file.
 
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import * as v from "valibot";
+import { LettaError } from "@/lib/errors.ts";
+import { findGitRoot, ignoreLocally } from "./git-root.ts";
+import type { Paths } from "./paths.ts";
+import { SettingsFile } from "./settings-file.ts";
 
 const RulesSchema = v.looseObject({
   mode: v.optional(v.string()),
@@ -60,6 +66,8 @@ export interface SettingsProblem {
   file: string;
   /** Names the line and column, or the offending key. */
   message: string;
+  /** `unreadable`: nothing of the file is in force and it will not be written. `ignored`: one key is not in force. */
+  kind: "unreadable" | "ignored";
 }
 
 export interface SettingsStore {
@@ -69,11 +77,110 @@ export interface SettingsStore {
   readonly managed: ManagedSettings;
   /** Absolute; project settings are those of this directory (the git root, else cwd). Null when it is the home directory. */
   readonly projectRoot: string | null;
-  /** Files that did not parse: defaults are in force for them, and writing them is refused. */
+  /** Files that did not parse: defaults are in force for them, and writing them is refused. Also keys of a wrong type. */
   readonly problems: SettingsProblem[];
   /** Reads the file again under its lock, applies `change`, writes it back. Throws `storage` or `invalid_data`, naming
    *  the file; the old content stays. */
   updateUser(change: (settings: UserSettings) => void): Promise<void>;
+  /** Throws `usage` when there is no project root. */
   updateLocal(change: (settings: LocalSettings) => void): Promise<void>;
+  /** Throws `usage` when there is no project root. */
   updateProject(change: (settings: ProjectSettings) => void): Promise<void>;
+}
+
+export interface SettingsOptions {
+  paths: Paths;
+  /** Absolute. */
+  cwd: string;
+  /** The administrator's file. Default: the place of this operating system. */
+  managedFile?: string;
+}
+
+/** Reads everything once, synchronously: four small files. Never throws for what a file contains. */
+export async function openSettings(options: SettingsOptions): Promise<SettingsStore> {
+  return new FileSettings(options);
+}
+
+class FileSettings implements SettingsStore {
+  readonly projectRoot: string | null;
+  readonly #user: SettingsFile<UserSettings>;
+  readonly #project: SettingsFile<ProjectSettings> | null;
+  readonly #local: SettingsFile<LocalSettings> | null;
+  readonly #managed: SettingsFile<ManagedSettings>;
+
+  constructor({ paths, cwd, managedFile = managedSettingsPath() }: SettingsOptions) {
+    this.projectRoot = findProjectRoot(cwd, paths);
+    const inProject = <T extends object>(schema: v.GenericSchema<unknown, T>, name: string) =>
+      this.projectRoot === null
+        ? null
+        : new SettingsFile(schema, join(this.projectRoot, ".letta", name), { within: this.projectRoot });
+    this.#user = new SettingsFile<UserSettings>(UserSettingsSchema, paths.settings);
+    this.#project = inProject<ProjectSettings>(ProjectSettingsSchema, "settings.json");
+    this.#local = inProject<LocalSettings>(LocalSettingsSchema, "settings.local.json");
+    this.#managed = new SettingsFile<ManagedSettings>(ManagedSettingsSchema, managedFile);
+  }
+
+  get user(): UserSettings {
+    return this.#user.value;
+  }
+  get project(): ProjectSettings {
+    return this.#project?.value ?? NO_SETTINGS;
+  }
+  get local(): LocalSettings {
+    return this.#local?.value ?? NO_SETTINGS;
+  }
+
+  /** A damaged administrator's file locks down instead of opening up. */
+  get managed(): ManagedSettings {
+    return this.#managed.problems.some((problem) => problem.kind === "unreadable") ? LOCKED_DOWN : this.#managed.value;
+  }
+
+  get problems(): SettingsProblem[] {
+    return [this.#managed, this.#user, this.#project, this.#local].flatMap((file) => file?.problems ?? []);
+  }
+
+  async updateUser(change: (settings: UserSettings) => void): Promise<void> {
+    await this.#user.update(change);
+  }
+
+  async updateLocal(change: (settings: LocalSettings) => void): Promise<void> {
+    const { file, root } = this.#needProject(this.#local);
+    await file.update(change);
+    ignoreLocally(root, ".letta/settings.local.json");
+  }
+
+  async updateProject(change: (settings: ProjectSettings) => void): Promise<void> {
+    await this.#needProject(this.#project).file.update(change);
+  }
+
+  #needProject<T extends object>(file: SettingsFile<T> | null): { file: SettingsFile<T>; root: string } {
+    if (file && this.projectRoot) return { file, root: this.projectRoot };
+    throw new LettaError("usage", "the home directory has no project settings", {
+      hint: "Start letta inside a project directory, or save to the user settings.",
+    });
+  }
+}
+
+const NO_SETTINGS = Object.freeze({});
+const LOCKED_DOWN: ManagedSettings = { disableUnrestricted: true, permissions: { mode: "standard" } };
+
+/** The git root, else cwd. Never the home directory: its `.letta/settings.json` is the user's own file. */
+function findProjectRoot(cwd: string, paths: Paths): string | null {
+  const candidate = [findGitRoot(cwd), resolve(cwd)].find((root) => root !== null && !isHome(root, paths));
+  return candidate ?? null;
+}
+
+function isHome(root: string, paths: Paths): boolean {
+  const real = realpathOrSelf(root);
+  return real === realpathOrSelf(paths.home) || join(real, ".letta") === realpathOrSelf(dirname(paths.settings));
+}
+
+function realpathOrSelf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : resolve(path);
+}
+
+function managedSettingsPath(): string {
+  if (process.platform === "darwin") return "/Library/Application Support/Letta/managed-settings.json";
+  if (process.platform === "win32") return "C:\\ProgramData\\Letta\\managed-settings.json";
+  return "/etc/letta/managed-settings.json";
 }
