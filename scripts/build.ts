@@ -1,9 +1,9 @@
 // Builds `dist/letta` for this machine; scripts/release.ts calls `compile` once per platform.
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { packageDir } from "./npm-package.ts";
+import { packageFile } from "./npm-package.ts";
 import type { Target } from "./targets.ts";
 
 export const ROOT = join(import.meta.dir, "..");
@@ -19,9 +19,10 @@ export interface CompileOptions {
 /** Links one executable. It appears whole: written beside `outfile` and renamed, so that an older one still running and
  *  other builders are not disturbed. */
 export async function compile({ outfile, target, entry = join(ROOT, "src/main.ts") }: CompileOptions): Promise<void> {
-  const folder = dirname(outfile);
-  mkdirSync(folder, { recursive: true });
-  const partial = join(folder, `.build-${process.pid}-${crypto.randomUUID()}${target?.suffix ?? ""}`);
+  mkdirSync(dirname(outfile), { recursive: true });
+  const scratch = mkdtempSync(join(dirname(outfile), ".build-"));
+  // The name becomes part of the executable, so it must not be a random one: equal sources give equal bytes.
+  const partial = join(scratch, `letta${target?.suffix ?? ""}`);
   try {
     await Bun.build({
       entrypoints: [entry],
@@ -46,7 +47,7 @@ export async function compile({ outfile, target, entry = join(ROOT, "src/main.ts
     });
     renameSync(partial, outfile);
   } finally {
-    rmSync(partial, { force: true });
+    rmSync(scratch, { recursive: true, force: true });
   }
 }
 
@@ -64,19 +65,13 @@ function embedRipgrep(file: string): Bun.BunPlugin {
   };
 }
 
-async function ripgrepOf(target: Target | undefined): Promise<string> {
+function ripgrepOf(target: Target | undefined): Promise<string> {
   const name = target?.ripgrepPackage ?? `@vscode/ripgrep-${process.platform}-${process.arch}`;
-  return existing(join(await packageDir(name), "bin"), "rg");
+  return packageFile(name, ["bin/rg", "bin/rg.exe"]);
 }
 
-async function runtimeOf(target: Target): Promise<string> {
-  return existing(join(await packageDir(target.runtimePackage), "bin"), "bun");
-}
-
-function existing(folder: string, name: string): string {
-  const found = [join(folder, name), join(folder, `${name}.exe`)].find(existsSync);
-  if (!found) throw new Error(`${folder} holds no ${name}`);
-  return found;
+function runtimeOf(target: Target): Promise<string> {
+  return packageFile(target.runtimePackage, ["bin/bun", "bin/bun.exe"]);
 }
 
 if (import.meta.main) {

@@ -8,14 +8,21 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dir, "..");
 const CACHE = join(ROOT, ".tmp/packages");
 
-/** Directory of the package's files, in the version bun.lock names. A fetched tarball must have the locked checksum. */
-export async function packageDir(name: string): Promise<string> {
-  const installed = join(ROOT, "node_modules", name);
-  if (existsSync(installed)) return installed;
+/** Path of the first of these files the package has, in the version bun.lock names. It is fetched when node_modules
+ *  does not hold it (npm also moves Bun's program out of its platform package), and must have the locked checksum. */
+export async function packageFile(name: string, candidates: string[]): Promise<string> {
   const { version, integrity } = lockedPackage(name);
   const cached = join(CACHE, `${name.replace("/", "-")}-${version}`);
-  if (!existsSync(cached)) await fetchPackage(`${name}@${version}`, integrity, cached);
-  return cached;
+  const find = () =>
+    [join(ROOT, "node_modules", name), cached]
+      .flatMap((folder) => candidates.map((file) => join(folder, file)))
+      .find(existsSync);
+  const found = find();
+  if (found) return found;
+  await fetchPackage(`${name}@${version}`, integrity, cached);
+  const fetched = find();
+  if (!fetched) throw new Error(`${name}@${version} has none of ${candidates.join(", ")}`);
+  return fetched;
 }
 
 async function fetchPackage(spec: string, integrity: string, destination: string): Promise<void> {
@@ -30,6 +37,7 @@ async function fetchPackage(spec: string, integrity: string, destination: string
       .digest("base64");
     if (integrity !== `sha512-${digest}`) throw new Error(`${spec} does not have the checksum bun.lock names`);
     await run(["tar", "-xzf", join(scratch, tarball), "-C", scratch]);
+    rmSync(destination, { recursive: true, force: true });
     renameSync(join(scratch, "package"), destination);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
