@@ -40,7 +40,7 @@ const list = defineCommand({
 const create = defineCommand({
   meta: { name: "create", description: "Create an agent" },
   args: {
-    name: { type: "string", description: "Its name (default: Letta Code)" },
+    name: { type: "string", description: "Its name" },
     model: { type: "string", alias: "m", valueHint: "PROVIDER/MODEL", description: "Its model" },
     description: { type: "string", description: "What it is for" },
     tags: { type: "string", valueHint: "A,B", description: "Tags" },
@@ -157,12 +157,11 @@ export async function runAgentsCreate(app: App, args: AgentsCreateArgs, io: Io):
     io,
     args,
     async () => {
-      const { defaultSystemPrompt } = await import("@/agent/default-agent.ts");
+      const { defaultAgent } = await import("@/agent/default-agent.ts");
       if (args.model !== undefined) await app.models.resolveModel(args.model);
       const agent = await app.backend.createAgent({
-        name: args.name ?? "Letta Code",
-        system: args.system ?? defaultSystemPrompt(),
-        ...(args.model === undefined ? {} : { model: args.model }),
+        ...defaultAgent({ model: args.model ?? "", ...(args.system === undefined ? {} : { system: args.system }) }),
+        ...(args.name === undefined ? {} : { name: args.name }),
         ...(args.description === undefined ? {} : { description: args.description }),
         ...(args.tags === undefined ? {} : { tags: splitList(args.tags) }),
       });
