@@ -1,8 +1,8 @@
-// Builds `dist/letta` for this machine; scripts/release.ts calls `compile` once per platform.
+// Builds `dist/letta`, or the file named as argument, for this machine; scripts/release.ts calls `compile` once per platform.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { packageFile } from "./npm-package.ts";
 import type { Target } from "./targets.ts";
 
@@ -75,7 +75,7 @@ function runtimeOf(target: Target): Promise<string> {
 }
 
 if (import.meta.main) {
-  const outfile = join(ROOT, "dist/letta");
+  const outfile = resolve(process.argv[2] ?? join(ROOT, "dist/letta"));
   await compile({ outfile });
   console.log(`built ${outfile}`);
 }
