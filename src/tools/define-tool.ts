@@ -3,7 +3,10 @@
 
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
+import { ToolError } from "@/lib/errors.ts";
+import { jsonSchemaOf } from "@/lib/json-schema.ts";
 import type { PermissionTarget } from "@/permissions/types.ts";
+import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
 
 /** How a call may overlap the other calls of its batch (tools/../engine/scheduler.ts). */
@@ -97,4 +100,56 @@ export interface ToolSpec<Schema extends GenericSchema> {
   alwaysAsk?: boolean;
   interactive?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
+}
+
+/** A tool from its specification. The JSON Schema is derived when a request first needs it. */
+export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>): Tool<InferOutput<Schema>> {
+  let parameters: Record<string, unknown> | undefined;
+  return {
+    name: spec.name,
+    description: spec.description.trim(),
+    get parameters() {
+      parameters ??= jsonSchemaOf(spec.args);
+      return parameters;
+    },
+    parse: (args) => parseArguments(spec.name, spec.args, args),
+    targets: spec.targets ?? ((args) => [{ kind: "tool", name: spec.name, args: asRecord(args) }]),
+    resource: spec.resource ?? (() => ({ kind: "barrier" })),
+    title: spec.title ?? ((args) => firstText(asRecord(args))),
+    ...(spec.preview ? { preview: spec.preview } : {}),
+    alwaysAsk: spec.alwaysAsk ?? false,
+    interactive: spec.interactive ?? false,
+    run: spec.run,
+  };
+}
+
+/** A tool whose schema somebody else owns (an SDK client, an MCP server): they validate, we only want an object. */
+export function defineExternalTool(
+  spec: Pick<AnyTool, "name" | "description" | "parameters"> &
+    Partial<Pick<AnyTool, "resource">> & { run: AnyTool["run"] },
+): AnyTool {
+  return {
+    name: spec.name,
+    description: spec.description,
+    parameters: spec.parameters.type === "object" ? spec.parameters : { type: "object", properties: {} },
+    parse: (args) => {
+      if (typeof args === "object" && args !== null && !Array.isArray(args)) return args;
+      throw new ToolError(`${spec.name}: arguments must be an object.`);
+    },
+    targets: (args) => [{ kind: "tool", name: spec.name, args: asRecord(args) }],
+    resource: spec.resource ?? (() => ({ kind: "barrier" })),
+    title: (args) => firstText(asRecord(args)),
+    alwaysAsk: false,
+    interactive: false,
+    run: spec.run,
+  };
+}
+
+function asRecord(args: unknown): Record<string, unknown> {
+  return typeof args === "object" && args !== null ? { ...args } : {};
+}
+
+function firstText(args: Record<string, unknown>): string {
+  const text = Object.values(args).find((value) => typeof value === "string");
+  return typeof text === "string" ? (text.split("\n", 1)[0] ?? "") : "";
 }

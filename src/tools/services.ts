@@ -1,14 +1,22 @@
 // What tools are handed instead of globals. Built once per process in app.ts; each part is an interface here so that
 // a tool's test can pass a small real one.
 
+import { createWatchdog } from "@/lib/watchdog.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
+import type { ShadowStore } from "@/store/shadow.ts";
+import { createBackgroundTasks } from "./background.ts";
+import { buildChildEnv } from "./child-env.ts";
+import { createFileStore } from "./file-store.ts";
+import { createShells, type RunningShell, type ShellCommand, type Shells } from "./shell.ts";
 
 export interface ToolServices {
   env: Env;
   paths: Paths;
   /** Reads and writes files with fidelity, remembers what each conversation has seen, keeps pre-images for undo. */
   files: FileStore;
+  /** Starts shell commands and leaves none behind. */
+  shells: Shells;
   /** Background shells of this process. */
   background: BackgroundTasks;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
@@ -43,6 +51,10 @@ export interface BackgroundTask {
 }
 
 export interface BackgroundTasks {
+  /** Starts a command. Without `timeoutMs` it may run as long as this process. Throws ToolError at the limit. */
+  start(command: ShellCommand, task: { conversationId: string; timeoutMs?: number }): BackgroundTask;
+  /** Takes over a command whose shell has ended while a process it started still holds the output. */
+  adopt(shell: RunningShell, task: { conversationId: string; title: string }): AdoptedTask;
   list(conversationId?: string): BackgroundTask[];
   find(id: string): BackgroundTask | undefined;
   /** Text since `offset` (bytes of the task's whole output) and the next offset. */
@@ -51,8 +63,28 @@ export interface BackgroundTasks {
   wait(id: string, timeoutMs: number, signal: AbortSignal): Promise<void>;
   /** INT → TERM → KILL on the whole process group. Resolves when it is gone. */
   stop(id: string): Promise<boolean>;
-  /** Called once per task that ended by itself; the text is a `<task-notification>`. Returns the unsubscribe function. */
+  /** Called once per task that ended by itself; the text is a `<task-notification>`. Tasks that ended while nobody
+   *  listened are told to the first listener. Returns the unsubscribe function. */
   onFinished(listener: (task: BackgroundTask, notification: string) => void): () => void;
   /** Ends every task; called before the process ends. */
   stopAll(): Promise<void>;
+}
+
+export interface AdoptedTask {
+  task: BackgroundTask;
+  /** Where the output goes from now on. */
+  push(bytes: Uint8Array): void;
+}
+
+export function createToolServices(options: { env: Env; paths: Paths; shadow: ShadowStore | null }): ToolServices {
+  const { env, paths, shadow } = options;
+  const shells = createShells(createWatchdog({ path: env.all.PATH }));
+  return {
+    env,
+    paths,
+    files: createFileStore({ shadow }),
+    shells,
+    background: createBackgroundTasks({ env, shells }),
+    childEnv: (context) => buildChildEnv(env, paths, context),
+  };
 }

@@ -1,0 +1,155 @@
+// Ends a command with everything it started: its process group, its descendants in other sessions (`setsid`), and
+// processes that lost their parents but still carry the command's mark in their environment.
+
+import { readdirSync, readFileSync } from "node:fs";
+
+/** The variable that marks a command's processes; its value is unique per command. */
+export const MARK_VARIABLE = "LETTA_SHELL_ID";
+
+export interface ProcessTree {
+  /** Leader of the group and root of the tree. */
+  pid: number;
+  /** Value of `MARK_VARIABLE` in the environment of the tree. */
+  mark: string;
+  /** The leader has ended and was waited for, so its number may have been reused. */
+  leaderGone?: boolean;
+  /** Only what is in the group and carries the mark; processes that moved to other sessions are left alone. */
+  groupOnly?: boolean;
+}
+
+export interface KillPauses {
+  afterIntMs: number;
+  afterTermMs: number;
+}
+
+/** INT, TERM, KILL, each only while something is left. Resolves when nothing is (or cannot be ended). */
+export async function killTree(tree: ProcessTree, pauses: KillPauses): Promise<void> {
+  if (process.platform === "win32") return killOnWindows(tree.pid);
+  const known = new Map<number, string>();
+  const steps = [
+    { signal: "SIGINT", pauseMs: pauses.afterIntMs },
+    { signal: "SIGTERM", pauseMs: pauses.afterTermMs },
+    // A tree may grow while it is being killed, hence several rounds.
+    ...Array.from({ length: 5 }, () => ({ signal: "SIGKILL", pauseMs: 200 }) as const),
+  ] as const;
+  for (const { signal, pauseMs } of steps) {
+    const alive = await listTree(tree, known);
+    if (alive.length === 0) return;
+    for (const pid of alive) send(pid, signal);
+    // A stopped process handles nothing before it goes on.
+    if (signal === "SIGTERM") for (const pid of alive) send(pid, "SIGCONT");
+    const deadline = performance.now() + pauseMs;
+    while (performance.now() < deadline) {
+      await Bun.sleep(Math.min(20, pauseMs));
+      if ((await listTree(tree, known)).length === 0) return;
+    }
+  }
+}
+
+/** True while a process of the group is alive; zombies do not count. */
+export async function isGroupAlive(pgid: number): Promise<boolean> {
+  if (process.platform === "win32") return false;
+  // Cheap first question: usually there is no such group any more.
+  try {
+    process.kill(-pgid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  return (await listProcesses()).some((entry) => entry.group === pgid);
+}
+
+interface ProcessEntry {
+  pid: number;
+  parent: number;
+  group: number;
+  /** With the pid, identifies a process although pids are reused. */
+  started: string;
+}
+
+/** Living processes of the tree. `known` remembers members, so that they are still found after losing their parent. */
+async function listTree(
+  { pid, mark, leaderGone, groupOnly }: ProcessTree,
+  known: Map<number, string>,
+): Promise<number[]> {
+  const all = await listProcesses();
+  if (groupOnly) {
+    const marked = (entry: ProcessEntry): boolean => process.platform !== "linux" || hasMark(entry.pid, mark);
+    return all.filter((entry) => entry.group === pid && marked(entry)).map((entry) => entry.pid);
+  }
+  const members = new Set<number>();
+  // A living process with the number of a leader that ended is somebody else's, and so is its group.
+  const ours = !(leaderGone && all.some((entry) => entry.pid === pid));
+  for (const entry of all) {
+    const member = (ours && entry.group === pid) || known.get(entry.pid) === entry.started;
+    if (member || hasMark(entry.pid, mark)) members.add(entry.pid);
+  }
+  for (let grew = true; grew; ) {
+    grew = false;
+    for (const entry of all) {
+      if (members.has(entry.pid) || !members.has(entry.parent)) continue;
+      members.add(entry.pid);
+      grew = true;
+    }
+  }
+  members.delete(process.pid);
+  for (const entry of all) if (members.has(entry.pid)) known.set(entry.pid, entry.started);
+  return [...members];
+}
+
+async function listProcesses(): Promise<ProcessEntry[]> {
+  if (process.platform !== "linux") return listWithPs();
+  const entries: ProcessEntry[] = [];
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readProc(name, "stat");
+    // `pid (command) state ppid pgrp session … starttime`; the command may hold spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (fields.length < 20 || fields[0] === "Z" || fields[0] === "X") continue;
+    entries.push({ pid: Number(name), parent: Number(fields[1]), group: Number(fields[2]), started: fields[19]! });
+  }
+  return entries;
+}
+
+async function listWithPs(): Promise<ProcessEntry[]> {
+  const child = Bun.spawn(["ps", "-axo", "pid=,ppid=,pgid=,stat=,lstart="], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const text = await child.stdout.text();
+  await child.exited;
+  return text.split("\n").flatMap((line) => {
+    const [pid, parent, group, state, ...started] = line.trim().split(/\s+/);
+    if (!pid || state === undefined || state.startsWith("Z")) return [];
+    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), started: started.join(" ") }];
+  });
+}
+
+function hasMark(pid: number, mark: string): boolean {
+  return process.platform === "linux" && readProc(String(pid), "environ").includes(`${MARK_VARIABLE}=${mark}\0`);
+}
+
+function readProc(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    return ""; // It ended meanwhile, or belongs to somebody else.
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    /* ended meanwhile, or not ours to end */
+  }
+}
+
+async function killOnWindows(pid: number): Promise<void> {
+  const child = Bun.spawn(["taskkill", "/pid", String(pid), "/T", "/F"], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  await child.exited;
+}

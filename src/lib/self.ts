@@ -1,0 +1,29 @@
+// How this program starts itself again, and what a child's environment must not carry.
+
+import { basename, join } from "node:path";
+
+/** argv prefix that runs this program: the compiled binary, or bun plus src/main.ts in development. */
+export function selfCommand(): string[] {
+  return isCompiled() ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
+}
+
+/** True inside the executable, whose modules live in Bun's virtual file system. */
+export function isCompiled(): boolean {
+  return import.meta.path.startsWith("/$bunfs/") || /^[A-Z]:[\\/]~BUN[\\/]/i.test(import.meta.path);
+}
+
+/** Directory that has the program under its own name, for a child's PATH; undefined in development. */
+export function selfDirectory(): string | undefined {
+  if (!isCompiled() || basename(process.execPath).replace(/\.exe$/i, "") !== "letta") return undefined;
+  return join(process.execPath, "..");
+}
+
+/** Without the switches Bun obeys before any code of ours runs: `BUN_OPTIONS` may preload a file, `BUN_BE_BUN` turns the
+ *  binary into plain bun. */
+export function withoutBunSwitches(vars: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const [name, value] of Object.entries(vars)) {
+    if (value !== undefined && name !== "BUN_OPTIONS" && name !== "BUN_BE_BUN") result[name] = value;
+  }
+  return result;
+}

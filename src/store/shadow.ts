@@ -1,0 +1,322 @@
+// The undo store: what every file was before a tool changed it, by turn. Contents are stored once, by hash, compressed,
+// under `~/.letta/local/shadow`; the table says which turn changed what. The user's git is never touched.
+
+import type { Database } from "bun:sqlite";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { replaceFile } from "@/lib/replace-file.ts";
+import type { Paths } from "./paths.ts";
+
+export interface ShadowChange {
+  conversationId: string;
+  turnId: string;
+  /** Absolute, symlinks followed. */
+  path: string;
+  /** Null: the file did not exist. `too large`: it is not kept, and this change cannot be undone. */
+  before: Uint8Array | null | "too large";
+  /** Null: the file is deleted. */
+  after: Uint8Array | null;
+  /** Permission bits before the change. */
+  mode: number | null;
+}
+
+export interface ShadowTurn {
+  turnId: string;
+  conversationId: string;
+  /** Of its first change; ISO. */
+  at: string;
+  files: { path: string; kind: "created" | "changed" | "deleted" }[];
+  /** Its changes were taken back. */
+  undone: boolean;
+  /** The turn that this one took back; undoing this one does it again. */
+  undoOf: string | null;
+}
+
+export interface UndoResult {
+  /** Undo this to do the turn again; null when nothing was changed. */
+  undoId: string | null;
+  files: {
+    path: string;
+    /** `removed`: the turn had created it. `unchanged`: it already is what it was. `conflict`: it was changed since and
+     *  is left alone. `not_kept`: it was too large, or its copy was pruned. `failed`: see `detail`. */
+    outcome: "restored" | "removed" | "unchanged" | "conflict" | "not_kept" | "failed";
+    detail?: string;
+  }[];
+}
+
+export interface ShadowStore {
+  /** Before the file is changed, so that no change is without its way back. */
+  record(change: ShadowChange): Promise<void>;
+  /** Newest first. Without a conversation: of all. */
+  listTurns(conversationId: string | null, limit: number): ShadowTurn[];
+  /** Takes back all file changes of a turn, each file atomically. `force` also overwrites files changed since. */
+  undoTurn(turnId: string, options?: { force?: boolean }): Promise<UndoResult>;
+}
+
+export const SHADOW_SCHEMA = `
+CREATE TABLE IF NOT EXISTS shadow_changes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  conversation_id TEXT NOT NULL,
+  turn_id TEXT NOT NULL,
+  path TEXT NOT NULL,
+  before_sha TEXT,
+  after_sha TEXT,
+  -- 0: the bytes before were too large to keep.
+  kept INTEGER NOT NULL DEFAULT 1,
+  mode INTEGER,
+  undo_of TEXT,
+  undone INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS shadow_changes_turn ON shadow_changes (turn_id);
+CREATE INDEX IF NOT EXISTS shadow_changes_conversation ON shadow_changes (conversation_id, id);
+`;
+
+export interface ShadowOptions {
+  now?: () => number;
+  maxAgeMs?: number;
+  /** Of the compressed contents. */
+  maxTotalBytes?: number;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Pruning looks at all rows; doing it now and then is enough. */
+const PRUNE_EVERY = 200;
+
+export function createShadowStore(
+  db: Database | (() => Database),
+  paths: Pick<Paths, "shadow">,
+  options: ShadowOptions = {},
+): ShadowStore {
+  return new SqliteShadow(typeof db === "function" ? db : () => db, paths.shadow, options);
+}
+
+interface ChangeRow {
+  id: number;
+  conversation_id: string;
+  turn_id: string;
+  path: string;
+  before_sha: string | null;
+  after_sha: string | null;
+  kept: number;
+  mode: number | null;
+  undo_of: string | null;
+  undone: number;
+  created_at: string;
+}
+
+class SqliteShadow implements ShadowStore {
+  #open: Database | null = null;
+  #records = 0;
+  readonly #now: () => number;
+  readonly #maxAgeMs: number;
+  readonly #maxTotalBytes: number;
+
+  constructor(
+    private readonly openDb: () => Database,
+    private readonly directory: string,
+    { now = Date.now, maxAgeMs = 30 * DAY_MS, maxTotalBytes = 1024 ** 3 }: ShadowOptions,
+  ) {
+    this.#now = now;
+    this.#maxAgeMs = maxAgeMs;
+    this.#maxTotalBytes = maxTotalBytes;
+  }
+
+  record = async (change: ShadowChange): Promise<void> => {
+    this.#insert(change, null);
+    if (++this.#records % PRUNE_EVERY === 1) this.#prune();
+  };
+
+  listTurns = (conversationId: string | null, limit: number): ShadowTurn[] => {
+    const turns = this.#db()
+      .query<{ turn_id: string }, [string | null, string | null, number]>(
+        `SELECT turn_id FROM shadow_changes WHERE (?1 IS NULL OR conversation_id = ?2)
+         GROUP BY turn_id ORDER BY MAX(id) DESC LIMIT ?3`,
+      )
+      .all(conversationId, conversationId, limit);
+    return turns.map(({ turn_id }) => toTurn(this.#rows(turn_id)));
+  };
+
+  undoTurn = async (turnId: string, { force = false }: { force?: boolean } = {}): Promise<UndoResult> => {
+    const rows = this.#rows(turnId).filter((row) => row.undone === 0);
+    const undoId = `undo-${crypto.randomUUID()}`;
+    const files: UndoResult["files"] = [];
+    for (const changes of groupByPath(rows)) {
+      const result = await this.#undoFile(changes, undoId, force);
+      files.push(result);
+      if (["restored", "removed", "unchanged"].includes(result.outcome)) this.#markUndone(changes);
+    }
+    const changed = files.some(({ outcome }) => outcome === "restored" || outcome === "removed");
+    return { undoId: changed ? undoId : null, files };
+  };
+
+  async #undoFile(changes: ChangeRow[], undoId: string, force: boolean): Promise<UndoResult["files"][number]> {
+    const first = changes[0]!;
+    const last = changes.at(-1)!;
+    const { path } = first;
+    try {
+      const current = readIfThere(path);
+      const currentSha = current === null ? null : sha256(current);
+      if (first.kept && currentSha === first.before_sha) return { path, outcome: "unchanged" };
+      if (currentSha !== last.after_sha && !force) {
+        return { path, outcome: "conflict", detail: "it was changed after this turn" };
+      }
+      const before = first.before_sha === null ? null : this.#load(first.before_sha);
+      if (!first.kept || before === undefined) return { path, outcome: "not_kept" };
+      const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? first.mode;
+      this.#insert(
+        {
+          conversationId: first.conversation_id,
+          turnId: undoId,
+          path,
+          before: current,
+          after: before,
+          mode: mode === null ? null : mode & 0o7777,
+        },
+        first.turn_id,
+      );
+      await replaceFile(path, before);
+      if (before !== null && current === null && first.mode !== null) chmodSync(path, first.mode);
+      return { path, outcome: before === null ? "removed" : "restored" };
+    } catch (error) {
+      return { path, outcome: "failed", detail: (error as Error).message };
+    }
+  }
+
+  #markUndone(changes: ChangeRow[]): void {
+    const db = this.#db();
+    for (const { id } of changes) db.query("UPDATE shadow_changes SET undone = 1 WHERE id = ?").run(id);
+    // Taking back an undo brings the original changes into force again.
+    const original = changes[0]!.undo_of;
+    if (original === null) return;
+    db.query("UPDATE shadow_changes SET undone = 0 WHERE turn_id = ? AND path = ?").run(original, changes[0]!.path);
+  }
+
+  #insert(change: ShadowChange, undoOf: string | null): void {
+    const { before, after } = change;
+    this.#db()
+      .query(
+        `INSERT INTO shadow_changes
+         (conversation_id, turn_id, path, before_sha, after_sha, kept, mode, undo_of, created_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(
+        change.conversationId,
+        change.turnId,
+        change.path,
+        before === null || before === "too large" ? null : this.#keep(before),
+        after === null ? null : sha256(after),
+        before === "too large" ? 0 : 1,
+        change.mode,
+        undoOf,
+        new Date(this.#now()).toISOString(),
+      );
+  }
+
+  #rows(turnId: string): ChangeRow[] {
+    return this.#db()
+      .query<ChangeRow, [string]>("SELECT * FROM shadow_changes WHERE turn_id = ? ORDER BY id")
+      .all(turnId);
+  }
+
+  /** Stores the bytes and returns their hash. */
+  #keep(bytes: Uint8Array): string {
+    const sha = sha256(bytes);
+    const file = this.#fileOf(sha);
+    if (statSync(file, { throwIfNoEntry: false })) {
+      // Pruning goes by age: what is used again is young again.
+      const now = this.#now() / 1000;
+      utimesSync(file, now, now);
+      return sha;
+    }
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const temporary = `${file}.${process.pid}-${crypto.randomUUID()}.tmp`;
+    try {
+      writeFileSync(temporary, Bun.zstdCompressSync(bytes), { mode: 0o600, flush: true });
+      renameSync(temporary, file);
+    } finally {
+      rmSync(temporary, { force: true });
+    }
+    return sha;
+  }
+
+  /** Undefined when it was pruned or damaged. */
+  #load(sha: string): Uint8Array | undefined {
+    const packed = readIfThere(this.#fileOf(sha));
+    if (packed === null) return undefined;
+    const bytes = Bun.zstdDecompressSync(packed);
+    return sha256(bytes) === sha ? bytes : undefined;
+  }
+
+  #fileOf(sha: string): string {
+    return join(this.directory, sha.slice(0, 2), `${sha.slice(2)}.zst`);
+  }
+
+  /** Forgets what is too old, then the oldest until the rest fits. A content goes when no row needs it any more. */
+  #prune(): void {
+    const db = this.#db();
+    const oldest = new Date(this.#now() - this.#maxAgeMs).toISOString();
+    const gone = db
+      .query<{ before_sha: string }, [string]>("DELETE FROM shadow_changes WHERE created_at < ? RETURNING before_sha")
+      .all(oldest)
+      .map((row) => row.before_sha);
+    let total = 0;
+    const newestFirst = db
+      .query<{ before_sha: string }, []>(
+        `SELECT before_sha FROM shadow_changes WHERE before_sha IS NOT NULL GROUP BY before_sha ORDER BY MAX(id) DESC`,
+      )
+      .all();
+    const kept = new Set<string>();
+    for (const { before_sha } of newestFirst) {
+      total += statSync(this.#fileOf(before_sha), { throwIfNoEntry: false })?.size ?? 0;
+      if (total <= this.#maxTotalBytes) kept.add(before_sha);
+      else gone.push(before_sha);
+    }
+    for (const sha of gone) if (sha !== null && !kept.has(sha)) rmSync(this.#fileOf(sha), { force: true });
+  }
+
+  #db(): Database {
+    if (this.#open === null) {
+      this.#open = this.openDb();
+      this.#open.exec(SHADOW_SCHEMA);
+    }
+    return this.#open;
+  }
+}
+
+function toTurn(rows: ChangeRow[]): ShadowTurn {
+  const first = rows[0]!;
+  return {
+    turnId: first.turn_id,
+    conversationId: first.conversation_id,
+    at: first.created_at,
+    files: groupByPath(rows).map((changes) => ({
+      path: changes[0]!.path,
+      kind:
+        changes.at(-1)!.after_sha === null
+          ? "deleted"
+          : changes[0]!.before_sha === null && changes[0]!.kept
+            ? "created"
+            : "changed",
+    })),
+    undone: rows.every((row) => row.undone === 1),
+    undoOf: first.undo_of,
+  };
+}
+
+function groupByPath(rows: ChangeRow[]): ChangeRow[][] {
+  return [...Map.groupBy(rows, (row) => row.path).values()];
+}
+
+function readIfThere(path: string): Uint8Array | null {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,270 @@
+// Background shells of this process: their log files, their end, and the one notification each of them gives.
+
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readSync } from "node:fs";
+import { join } from "node:path";
+import { ToolError } from "@/lib/errors.ts";
+import { formatCount, takeTail } from "@/lib/text.ts";
+import type { Env } from "@/store/env.ts";
+import {
+  BACKGROUND_KEPT,
+  BACKGROUND_MAX_RUNNING,
+  BACKGROUND_READ_BYTES,
+  NOTIFICATION_CHARS,
+  NOTIFICATION_LINES,
+} from "./limits.ts";
+import { OutputFile } from "./output-file.ts";
+import { OutputText } from "./output-text.ts";
+import type { BackgroundTask, BackgroundTasks } from "./services.ts";
+import type { RunningShell, Shells } from "./shell.ts";
+
+/** Tail kept in memory, for the notification. */
+const TAIL_CHARS = 30_000;
+
+interface Entry {
+  task: BackgroundTask;
+  shell: RunningShell;
+  text: OutputText;
+  log: OutputFile;
+  tail: string;
+  lines: number;
+  /** Resolves when the task is over and its log complete. */
+  ended: PromiseWithResolvers<void>;
+  timer?: Timer;
+  /** Why it was ended, when it did not end by itself. */
+  timedOutMs?: number;
+}
+
+export function createBackgroundTasks({ env, shells }: { env: Env; shells: Shells }): BackgroundTasks {
+  return new ShellTasks(env, shells);
+}
+
+class ShellTasks implements BackgroundTasks {
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Set<(task: BackgroundTask, notification: string) => void>();
+  #untold: { task: BackgroundTask; notification: string }[] = [];
+  #directory: string | null = null;
+  #count = 0;
+
+  constructor(
+    private readonly env: Env,
+    private readonly shells: Shells,
+  ) {}
+
+  start: BackgroundTasks["start"] = (command, { conversationId, timeoutMs }) => {
+    this.#checkLimit();
+    let entry: Entry | undefined;
+    const early: Uint8Array[] = [];
+    const shell = this.shells.start(command, (bytes) => (entry ? push(entry, bytes) : early.push(bytes)));
+    entry = this.#add(shell, command.command, conversationId);
+    for (const bytes of early) push(entry, bytes);
+    const added = entry;
+    if (timeoutMs !== undefined) {
+      added.timer = setTimeout(() => {
+        added.timedOutMs = timeoutMs;
+        void shell.kill();
+      }, timeoutMs);
+      added.timer.unref?.();
+    }
+    void shell.exited.then(async (code) => {
+      // What the shell's own children still hold is part of the task.
+      await shell.closed;
+      this.#end(added, code);
+    });
+    return added.task;
+  };
+
+  adopt: BackgroundTasks["adopt"] = (shell, { conversationId, title }) => {
+    const entry = this.#add(shell, title, conversationId);
+    void shell.closed.then(() => this.#end(entry, null));
+    return { task: entry.task, push: (bytes) => push(entry, bytes) };
+  };
+
+  list = (conversationId?: string): BackgroundTask[] =>
+    [...this.#entries.values()]
+      .map((entry) => entry.task)
+      .filter((task) => conversationId === undefined || task.conversationId === conversationId);
+
+  find = (id: string): BackgroundTask | undefined => this.#entries.get(id)?.task;
+
+  read: BackgroundTasks["read"] = (id, offset) => {
+    const entry = this.#entries.get(id);
+    if (!entry) return { text: "", nextOffset: offset };
+    const available = Math.min(entry.log.size - offset, BACKGROUND_READ_BYTES);
+    if (available <= 0) return { text: "", nextOffset: offset };
+    const bytes = Buffer.alloc(available);
+    try {
+      const fd = openSync(entry.task.outputFile, "r");
+      try {
+        const length = completeCharacters(bytes.subarray(0, readSync(fd, bytes, 0, available, offset)));
+        return { text: bytes.toString("utf8", 0, length), nextOffset: offset + length };
+      } finally {
+        closeSync(fd);
+      }
+    } catch {
+      return { text: takeTail(entry.tail, available), nextOffset: entry.log.size }; // The log is gone; memory has the end.
+    }
+  };
+
+  wait: BackgroundTasks["wait"] = async (id, timeoutMs, signal) => {
+    const entry = this.#entries.get(id);
+    if (entry?.task.state !== "running" || signal.aborted) return;
+    const stop = Promise.withResolvers<void>();
+    const timer = setTimeout(stop.resolve, timeoutMs);
+    signal.addEventListener("abort", () => stop.resolve(), { once: true });
+    await Promise.race([entry.ended.promise, stop.promise]);
+    clearTimeout(timer);
+  };
+
+  stop: BackgroundTasks["stop"] = async (id) => {
+    const entry = this.#entries.get(id);
+    if (entry?.task.state !== "running") return false;
+    entry.task.state = "stopped";
+    await entry.shell.kill();
+    await entry.ended.promise;
+    return true;
+  };
+
+  onFinished: BackgroundTasks["onFinished"] = (listener) => {
+    this.#listeners.add(listener);
+    const untold = this.#untold;
+    this.#untold = [];
+    for (const { task, notification } of untold) listener(task, notification);
+    return () => this.#listeners.delete(listener);
+  };
+
+  stopAll = async (): Promise<void> => {
+    await Promise.all([...this.#entries.keys()].map((id) => this.stop(id)));
+    await this.shells.killAll();
+  };
+
+  #checkLimit(): void {
+    const running = this.list().filter((task) => task.state === "running").length;
+    if (running < BACKGROUND_MAX_RUNNING) return;
+    throw new ToolError(
+      `${running} background tasks are running, the most there may be. Stop one with TaskStop first.`,
+    );
+  }
+
+  #add(shell: RunningShell, title: string, conversationId: string): Entry {
+    const { id, path } = this.#nextLog();
+    const entry: Entry = {
+      task: {
+        id,
+        kind: "shell",
+        title,
+        conversationId,
+        state: "running",
+        exitCode: null,
+        startedAt: Date.now(),
+        outputFile: path,
+      },
+      shell,
+      text: new OutputText(),
+      log: new OutputFile(path),
+      tail: "",
+      lines: 0,
+      ended: Promise.withResolvers(),
+    };
+    this.#entries.set(id, entry);
+    this.#forgetOld();
+    return entry;
+  }
+
+  #nextLog(): { id: string; path: string } {
+    this.#directory ??= this.#openDirectory();
+    // A shared scratchpad may hold the logs of another process.
+    for (;;) {
+      const id = `bash_${++this.#count}`;
+      const path = join(this.#directory, `${id}.log`);
+      if (!existsSync(path)) return { id, path };
+    }
+  }
+
+  #openDirectory(): string {
+    if (this.env.scratchpad === undefined) return mkdtempSync(join(this.env.tmpdir, "letta-background-"));
+    mkdirSync(this.env.scratchpad, { recursive: true, mode: 0o700 });
+    return this.env.scratchpad;
+  }
+
+  #end(entry: Entry, code: number | null): void {
+    clearTimeout(entry.timer);
+    append(entry, entry.text.finish().text);
+    const stopped = entry.task.state === "stopped";
+    entry.task.exitCode = code;
+    append(entry, `${entry.tail === "" || entry.tail.endsWith("\n") ? "" : "\n"}${endLine(entry, code, stopped)}\n`);
+    entry.log.close();
+    if (!stopped) {
+      entry.task.state = entry.timedOutMs !== undefined || (code ?? 0) !== 0 ? "failed" : "completed";
+      this.#tell(entry.task, notification(entry));
+    }
+    entry.ended.resolve();
+  }
+
+  #tell(task: BackgroundTask, text: string): void {
+    if (this.#listeners.size === 0) this.#untold.push({ task, notification: text });
+    for (const listener of this.#listeners) listener(task, text);
+  }
+
+  /** Ended tasks stay readable until many newer ones exist. */
+  #forgetOld(): void {
+    for (const [id, { task }] of this.#entries) {
+      if (this.#entries.size <= BACKGROUND_KEPT) return;
+      if (task.state !== "running") this.#entries.delete(id);
+    }
+  }
+}
+
+function push(entry: Entry, bytes: Uint8Array): void {
+  append(entry, entry.text.push(bytes).text);
+}
+
+function append(entry: Entry, text: string): void {
+  if (text === "") return;
+  entry.log.write(text);
+  entry.lines += text.split("\n").length - 1;
+  entry.tail += text;
+  if (entry.tail.length > TAIL_CHARS * 2) entry.tail = takeTail(entry.tail, TAIL_CHARS);
+}
+
+function endLine(entry: Entry, code: number | null, stopped: boolean): string {
+  if (stopped) return "[stopped]";
+  if (entry.timedOutMs !== undefined) return `[timeout after ${entry.timedOutMs} ms]`;
+  return code === null ? "[ended]" : `[exit code: ${code}]`;
+}
+
+function notification(entry: Entry): string {
+  const { task } = entry;
+  const outcome = endLine(entry, task.exitCode, false).slice(1, -1);
+  const command = `$ ${takeTail(task.title, 1_000)}`;
+  const lines = entry.tail.trimEnd().split("\n");
+  // The last line is the outcome, which is said before.
+  const shown = lines.slice(0, -1).slice(-NOTIFICATION_LINES);
+  const heading =
+    entry.lines - 1 > shown.length
+      ? `[output - last ${shown.length} of ${formatCount(entry.lines - 1)} lines]`
+      : "[output]";
+  const output = shown.length === 0 ? "" : `\n${heading}\n${takeTail(shown.join("\n"), NOTIFICATION_CHARS)}`;
+  return [
+    "<task-notification>",
+    `<task-id>${task.id}</task-id><status>${task.state}</status><summary>${escapeXml(
+      `Background command ${task.state} (${outcome})`,
+    )}</summary><result>${escapeXml(`${command}\n${outcome}${output}`)}</result>`,
+    "</task-notification>",
+    `Full transcript available at: ${task.outputFile}`,
+  ].join("\n");
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Length without a UTF-8 character that is cut at the end. */
+function completeCharacters(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if ((byte & 0xc0) === 0x80) continue;
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return needed > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}

@@ -1,0 +1,39 @@
+// The environment of shell commands: ours, without secrets a command does not need, and without anything that would
+// wait for a person (pagers, editors, credential prompts).
+
+import { delimiter } from "node:path";
+import { selfDirectory, withoutBunSwitches } from "@/lib/self.ts";
+import type { Env } from "@/store/env.ts";
+import type { Paths } from "@/store/paths.ts";
+import { ripgrepDirectory } from "./ripgrep.ts";
+
+/** `ANTHROPIC_API_KEY`, `GH_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `PGPASSWORD`, … */
+const SECRET_NAME =
+  /(^|_)(API_?KEY|TOKEN|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)$|PASSWORD|PASSWD/i;
+
+export function buildChildEnv(
+  env: Env,
+  paths: Paths,
+  context: { agentId: string | null; conversationId: string; cwd: string },
+): Record<string, string> {
+  const child: Record<string, string> = {};
+  for (const [name, value] of Object.entries(withoutBunSwitches(env.all))) {
+    if (!SECRET_NAME.test(name)) child[name] = value;
+  }
+  const path = [child.PATH ?? "/usr/local/bin:/usr/bin:/bin", ripgrepDirectory(paths), selfDirectory()];
+  return {
+    TERM: "xterm-256color",
+    ...child,
+    // At the end: a person's own `rg` and `letta` come first.
+    PATH: path.filter(Boolean).join(delimiter),
+    PWD: context.cwd,
+    USER_CWD: context.cwd,
+    ...(context.agentId === null ? {} : { AGENT_ID: context.agentId, LETTA_AGENT_ID: context.agentId }),
+    CONVERSATION_ID: context.conversationId,
+    LETTA_CONVERSATION_ID: context.conversationId,
+    PAGER: "cat",
+    GIT_PAGER: "cat",
+    MANPAGER: "cat",
+    GIT_TERMINAL_PROMPT: "0",
+  };
+}

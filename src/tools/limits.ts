@@ -1,0 +1,56 @@
+// Every limit of the tools. Characters are UTF-16 code units.
+
+/** What a model reads of one shell command or background task. */
+export const SHELL_OUTPUT_CHARS = 30_000;
+export const SHELL_TIMEOUT_MS = 120_000;
+export const SHELL_MAX_TIMEOUT_MS = 600_000;
+/** How long output may still arrive after the command itself ended. */
+export const SHELL_DRAIN_MS = 150;
+/** A foreground `sleep` at least this long is refused: waiting belongs in the background. */
+export const SHELL_MAX_SLEEP_SECONDS = 10;
+/** Pauses of the kill ladder: INT, then TERM, then KILL. Together below the two seconds after which nothing may run. */
+export const KILL_AFTER_INT_MS = 300;
+export const KILL_AFTER_TERM_MS = 1_000;
+/** Live output shown to people, per window; the rest of a flood is not shown. */
+export const LIVE_WINDOW_MS = 250;
+export const LIVE_CHARS_PER_WINDOW = 64_000;
+/** A line without an end is passed on in pieces of this size. */
+export const MAX_PENDING_LINE_CHARS = 64_000;
+
+export const BACKGROUND_MAX_RUNNING = 32;
+export const BACKGROUND_KEPT = 100;
+export const BACKGROUND_READ_BYTES = 1_000_000;
+export const NOTIFICATION_CHARS = 10_000;
+export const NOTIFICATION_LINES = 50;
+/** A log or overflow file ends here, with a note; the program goes on. */
+export const OUTPUT_FILE_BYTES = 200 * 1024 * 1024;
+
+export const OVERFLOW_MAX_AGE_MS = 24 * 60 * 60 * 1000;
+export const OVERFLOW_TOTAL_BYTES = 200 * 1024 * 1024;
+/** A cut moves to a line boundary when one is this near. */
+export const CUT_SLACK_CHARS = 200;
+
+export const READ_LINES = 2_000;
+export const READ_LINE_CHARS = 2_000;
+export const READ_CHARS = 30_000;
+export const READ_FILE_BYTES = 10 * 1024 * 1024;
+
+export const IMAGE_FILE_BYTES = 20 * 1024 * 1024;
+export const IMAGE_MAX_SIDE = 2_000;
+export const IMAGE_OUTPUT_BYTES = 5 * 1024 * 1024;
+export const IMAGE_MAX_PIXELS = 25_000_000;
+
+export const GREP_CHARS = 10_000;
+export const GREP_BUFFER_BYTES = 10 * 1024 * 1024;
+export const GREP_HEAD_LIMIT = 100;
+export const GLOB_PATHS = 2_000;
+export const GLOB_BUFFER_BYTES = 50 * 1024 * 1024;
+export const LS_ENTRIES = 1_000;
+
+/** Larger files are not kept for undo. */
+export const SHADOW_FILE_BYTES = 50 * 1024 * 1024;
+/** A diff that takes longer to compute is left out. */
+export const DIFF_TIMEOUT_MS = 400;
+export const DIFF_FILE_CHARS = 2_000_000;
+/** Files a conversation remembers having seen. */
+export const SEEN_FILES = 5_000;

@@ -1,0 +1,47 @@
+// The one place where a path argument becomes an absolute path. Permission checks and tools both use it: a path that
+// was judged is the path that is used, however it was spelled.
+
+import { homedir } from "node:os";
+import { isAbsolute, relative, resolve } from "node:path";
+import { ToolError } from "@/lib/errors.ts";
+import type { ToolContext } from "./define-tool.ts";
+
+/** `~`, `~/…`, `$VAR`, `${VAR}` (unknown names stay as they are), relative to `cwd`, normalised. Symlinks are not
+ *  followed. */
+export function resolveToolPath(
+  path: string,
+  { cwd, home, env }: { cwd: string; home: string; env: Readonly<Record<string, string | undefined>> },
+): string {
+  if (path.includes("\0")) throw new ToolError("A path cannot contain a NUL character.");
+  const expanded = path
+    .replace(/^~(?=$|[/\\])/, () => home)
+    .replace(/\$(?:\{(\w+)\}|(\w+))/g, (whole, braced, plain) => env[braced ?? plain] ?? whole);
+  return resolve(cwd, expanded);
+}
+
+/** As above, with what a tool is handed. */
+export function contextPath(path: string, { cwd, services }: Pick<ToolContext, "cwd" | "services">): string {
+  return resolveToolPath(path, { cwd, home: services.env.home, env: services.env.all });
+}
+
+/** For people and models: relative inside `cwd`, `~/…` inside the home directory, else absolute; control characters are
+ *  spelled out so that a path is always one line. */
+export function displayPath(path: string, cwd: string, home: string = homedir()): string {
+  const inside = relative(cwd, path);
+  const shown =
+    inside === ""
+      ? "."
+      : !inside.startsWith("..") && !isAbsolute(inside)
+        ? inside
+        : path.startsWith(`${home}/`)
+          ? `~${path.slice(home.length)}`
+          : path;
+  return escapeControls(shown);
+}
+
+/** Newlines and other control characters as `\n`, `\x1b`, …. */
+export function escapeControls(text: string): string {
+  return text.replace(/[\x00-\x1f\x7f-\x9f]/g, (char) =>
+    char === "\n" ? "\\n" : char === "\t" ? "\\t" : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+}

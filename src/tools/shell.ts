@@ -1,0 +1,187 @@
+// Starts shell commands and sees them to their end. A command runs in its own session without a terminal, reads
+// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
+
+import { randomUUID } from "node:crypto";
+import { closeSync, statSync } from "node:fs";
+import { ToolError } from "@/lib/errors.ts";
+import { openPipe } from "@/lib/pipe.ts";
+import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
+import type { Watchdog } from "@/lib/watchdog.ts";
+import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
+
+export interface ShellCommand {
+  command: string;
+  /** Absolute. */
+  cwd: string;
+  env: Record<string, string>;
+  /** Run with `set -euo pipefail`. */
+  strict?: boolean;
+}
+
+export interface RunningShell {
+  readonly pid: number;
+  /** Exit code of the shell itself; 128 + n when signal n ended it. Never rejects. */
+  readonly exited: Promise<number>;
+  /** Resolves when the last process holding the output has closed it. Never rejects. */
+  readonly closed: Promise<void>;
+  /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
+  kill(): Promise<void>;
+}
+
+export interface Shells {
+  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes. */
+  start(command: ShellCommand, onBytes: (bytes: Uint8Array) => void): RunningShell;
+  /** Ends what is still running, and what finished commands left in their process group. */
+  killAll(): Promise<void>;
+}
+
+const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
+
+export function createShells(watchdog: Watchdog): Shells {
+  const running = new Set<RunningShell>();
+  /** Groups with living members whose command has ended, by mark. */
+  const remaining = new Map<string, number>();
+
+  const start: Shells["start"] = (command, onBytes) => {
+    const argv = shellCommand(command.command, command.env.PATH, command.strict ?? false);
+    const mark = `${randomUUID()}.`;
+    watchdog.begin(mark);
+    let child: Spawned;
+    try {
+      child = spawn(argv, command.cwd, { ...command.env, [MARK_VARIABLE]: mark }, onBytes);
+    } catch (error) {
+      watchdog.end(mark);
+      throw startError(error, argv[0]!, command.cwd);
+    }
+    watchdog.started(mark, child.pid);
+    let killed: Promise<void> | undefined;
+    let leaderGone = false;
+    void child.exited.then(() => {
+      leaderGone = true;
+    });
+    const shell: RunningShell = {
+      pid: child.pid,
+      exited: child.exited,
+      closed: child.closed,
+      kill: () => {
+        killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
+        return killed;
+      },
+    };
+    running.add(shell);
+    void Promise.all([child.exited, child.closed]).then(async () => {
+      running.delete(shell);
+      if (await isGroupAlive(child.pid)) {
+        remaining.set(mark, child.pid);
+        watchdog.left(mark, child.pid);
+      } else {
+        watchdog.end(mark);
+      }
+    });
+    return shell;
+  };
+
+  return {
+    start,
+    killAll: async () => {
+      await Promise.all([...running].map((shell) => shell.kill()));
+      const groups = [...remaining];
+      remaining.clear();
+      await Promise.all(groups.map(([mark, pid]) => killTree({ pid, mark, groupOnly: true }, PAUSES)));
+      watchdog.close();
+    },
+  };
+}
+
+interface Spawned {
+  pid: number;
+  exited: Promise<number>;
+  closed: Promise<void>;
+  stopReading(): Promise<void>;
+}
+
+function spawn(
+  argv: string[],
+  cwd: string,
+  env: Record<string, string>,
+  onBytes: (bytes: Uint8Array) => void,
+): Spawned {
+  const pipe = openPipe();
+  let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
+  try {
+    const output = pipe ? pipe.writeFd : "pipe";
+    // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
+    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: output, detached: true });
+  } catch (error) {
+    if (pipe) closeSync(pipe.readFd);
+    throw error;
+  } finally {
+    if (pipe) closeSync(pipe.writeFd);
+  }
+  const streams = pipe
+    ? [Bun.file(pipe.readFd).stream()]
+    : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
+  const readers = streams.map((stream) => stream.getReader());
+  const closed = Promise.all(readers.map((reader) => pump(reader, onBytes))).then(() => {
+    if (pipe) closeSync(pipe.readFd);
+  });
+  return {
+    pid: child.pid,
+    exited: child.exited,
+    closed,
+    stopReading: async () => {
+      // What the dead wrote is still in the pipe. A holder that cannot be killed must not keep us.
+      const late = Bun.sleep(200);
+      await Promise.race([closed, late]);
+      await Promise.all(readers.map((reader) => reader.cancel()));
+    },
+  };
+}
+
+async function pump(
+  reader: { read(): Promise<{ done: boolean; value?: Uint8Array }> },
+  onBytes: (bytes: Uint8Array) => void,
+): Promise<void> {
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      if (value) onBytes(value);
+    }
+  } catch {
+    // Reading fails only when the pipe is gone, which ends the output like its end does.
+  }
+}
+
+function shellCommand(command: string, path: string | undefined, strict: boolean): string[] {
+  const find = (...names: string[]): string | null => {
+    for (const name of names) {
+      const found = Bun.which(name, path === undefined ? {} : { PATH: path });
+      if (found) return found;
+    }
+    return null;
+  };
+  if (process.platform === "win32") {
+    const shell = find("pwsh", "powershell");
+    const utf8 = "[Console]::OutputEncoding = [System.Text.Encoding]::UTF8; ";
+    return shell ? [shell, "-NoProfile", "-Command", utf8 + command] : ["cmd.exe", "/d", "/s", "/c", command];
+  }
+  const text = strict ? `set -euo pipefail\n${command}` : command;
+  // bash 3.2 of macOS misreads some here-documents.
+  const shell =
+    process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
+  if (shell) return [shell, "-c", text];
+  const sh = find("sh", "/bin/sh");
+  if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
+  return [sh, "-c", text];
+}
+
+function startError(error: unknown, executable: string, cwd: string): ToolError {
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    return new ToolError(`Working directory not found: ${cwd}`, { cause: error });
+  }
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === "ENOENT") return new ToolError(`Executable not found: ${executable}`, { cause: error });
+  if (code === "E2BIG") return new ToolError("The command is too long for this system.", { cause: error });
+  return new ToolError(`The shell could not be started: ${(error as Error).message}`, { cause: error });
+}
