@@ -1,0 +1,204 @@
+// `letta doctor`: looks at everything letta needs and says what is wrong and what to do. Only reads unless `--fix`.
+// Exit code 0: healthy, 1: problems were found (and are still there after `--fix`).
+
+import { Database } from "bun:sqlite";
+import { copyFileSync, existsSync } from "node:fs";
+import { defineCommand } from "citty";
+import type { Core } from "@/app.ts";
+import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { printable } from "@/lib/table.ts";
+import type { Connection } from "@/providers/connections.ts";
+import { checkStore, type Finding } from "@/store/doctor.ts";
+import { openSettings } from "@/store/settings.ts";
+import { VERSION } from "@/version.ts";
+import { withCore } from "./context.ts";
+import type { Io } from "./io.ts";
+import { type OutputArgs, outputArgs, present } from "./output.ts";
+
+/** A local server answers at once or is not there. */
+const PROBE_TIMEOUT_MS = 3_000;
+
+export const command = defineCommand({
+  meta: { name: "doctor", description: "Check the database, settings, keys and helpers; --fix repairs what is safe" },
+  args: {
+    fix: { type: "boolean", description: "Repair what is safe to repair; the database is copied first" },
+    yes: { type: "boolean", alias: "y", description: "With --fix: do not ask before replacing broken settings" },
+    probe: { type: "boolean", description: "Also ask the connected model servers whether they answer" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) => withCore(data, (core, io) => runDoctor(core, args, io)),
+});
+
+export interface DoctorArgs extends OutputArgs {
+  fix?: boolean;
+  yes?: boolean;
+  probe?: boolean;
+}
+
+export interface Report {
+  version: string;
+  healthy: boolean;
+  findings: Omit<Finding, "repair">[];
+  repairs: { id: string; description: string; done: boolean; text: string }[];
+}
+
+export async function runDoctor(core: Core, args: DoctorArgs, io: Io, now = Date.now): Promise<number> {
+  return present(io, args, () => examine(core, args, io, now), {
+    text: renderReport,
+    exitCode: (report) => (report.healthy ? 0 : 1),
+  });
+}
+
+async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number): Promise<Report> {
+  const look = async (settings = core.settings) => [
+    ...(await checkStore({ paths: core.paths, settings, now })),
+    await checkRipgrep(core),
+    ...(await checkProviders(core, args.probe === true)),
+  ];
+  let findings = await look();
+  const repairs = args.fix ? await repairAll(core, findings, args, io, now) : [];
+  if (repairs.some((repair) => repair.done)) {
+    findings = await look(await openSettings({ paths: core.paths, cwd: core.cwd }));
+  }
+  return {
+    version: VERSION,
+    healthy: findings.every((finding) => finding.status !== "problem"),
+    findings: findings.map(({ repair: _, ...shown }) => shown),
+    repairs,
+  };
+}
+
+async function repairAll(
+  core: Core,
+  findings: Finding[],
+  args: DoctorArgs,
+  io: Io,
+  now: () => number,
+): Promise<Report["repairs"]> {
+  const repairs: Report["repairs"] = [];
+  let backup: string | undefined;
+  for (const { id, repair } of findings) {
+    if (!repair) continue;
+    const { description } = repair;
+    try {
+      if (repair.askFirst && !args.yes && !(await io.confirm?.(`${description}?`))) {
+        repairs.push({
+          id,
+          description,
+          done: false,
+          text: "not done: it needs a yes (--yes, or an answer on a terminal)",
+        });
+        continue;
+      }
+      if (repair.database) backup ??= backUp(core.paths.database, now());
+      repairs.push({ id, description, done: true, text: await repair.run() });
+    } catch (error) {
+      const hint = error instanceof LettaError && error.hint ? ` ${error.hint}` : "";
+      repairs.push({ id, description, done: false, text: `failed: ${errorMessage(error)}${hint}` });
+    }
+  }
+  if (backup)
+    repairs.unshift({ id: "backup", description: "Copy the database", done: true, text: `Copied to ${backup}` });
+  return repairs;
+}
+
+/** A complete copy, also of what is only in the write-ahead log; a plain file copy when SQLite cannot make one. */
+function backUp(file: string, nowMs: number): string {
+  const target = `${file}.${new Date(nowMs).toISOString().replace(/[:.]/g, "-")}.bak`;
+  const db = new Database(file, { readonly: true });
+  try {
+    db.query("VACUUM INTO ?").run(target);
+  } catch {
+    // Rows that do not fit their table stop VACUUM; the bytes can be copied all the same.
+    for (const suffix of ["", "-wal"]) if (existsSync(file + suffix)) copyFileSync(file + suffix, target + suffix);
+  } finally {
+    db.close();
+  }
+  return target;
+}
+
+async function checkRipgrep(core: Core): Promise<Finding> {
+  const id = "ripgrep";
+  const [{ ripgrepBinary }, { ripgrepDirectory }] = await Promise.all([
+    import("@/tools/ripgrep-binary.ts"),
+    import("@/tools/ripgrep.ts"),
+  ]);
+  const folder = ripgrepDirectory(core.paths);
+  if (!ripgrepBinary || folder === undefined) {
+    const found = ripgrepBinary?.path ?? Bun.which("rg", { PATH: core.env.all.PATH ?? "" });
+    if (found) return { id, status: "ok", text: `searching uses ${found}` };
+    return { id, status: "note", text: "no ripgrep here: searching works, but slower", hint: "Install ripgrep." };
+  }
+  const file = `${folder}/${process.platform === "win32" ? "rg.exe" : "rg"}`;
+  if (!existsSync(file)) return { id, status: "ok", text: "ripgrep is built in and is unpacked when first used" };
+  const hash = new Bun.CryptoHasher("sha256").update(await Bun.file(file).arrayBuffer()).digest("hex");
+  if (hash === ripgrepBinary.sha256) return { id, status: "ok", text: `ripgrep is unpacked and unchanged (${file})` };
+  return {
+    id,
+    status: "problem",
+    text: `${file} is not the ripgrep that was unpacked there`,
+    hint: "`letta doctor --fix` removes it; the built-in one is unpacked again.",
+    repair: {
+      description: "Remove the changed ripgrep",
+      database: false,
+      run: async () => {
+        await Bun.file(file).delete();
+        return `Removed ${file}`;
+      },
+    },
+  };
+}
+
+/** Names only: a key is never printed. */
+async function checkProviders(core: Core, probe: boolean): Promise<Finding[]> {
+  const id = "providers";
+  try {
+    const { listConnections } = await import("@/providers/connections.ts");
+    const connections = await listConnections(core.env, core.secrets);
+    if (connections.length === 0) {
+      const hint = "Run `letta connect`, or set a key such as ANTHROPIC_API_KEY.";
+      return [{ id, status: "note", text: "no model provider is connected", hint }];
+    }
+    const names = connections.map(({ name, source }) => `${name} (${source})`).join(", ");
+    const known: Finding = {
+      id,
+      status: "ok",
+      text: `model providers: ${names}; keys are kept in: ${core.secrets.location}`,
+    };
+    return [known, ...(probe ? await Promise.all(connections.map(probeConnection)) : [])];
+  } catch (error) {
+    const hint = error instanceof LettaError ? error.hint : undefined;
+    return [
+      { id, status: "problem", text: `providers cannot be read: ${errorMessage(error)}`, ...(hint ? { hint } : {}) },
+    ];
+  }
+}
+
+async function probeConnection(connection: Connection): Promise<Finding> {
+  const id = `probe.${connection.name}`;
+  try {
+    const { listEndpointModels } = await import("@/providers/endpoint.ts");
+    const models = await listEndpointModels(connection, { timeoutMs: PROBE_TIMEOUT_MS });
+    return { id, status: "ok", text: `${connection.name} answers and offers ${models.length} models` };
+  } catch (error) {
+    const hint = error instanceof LettaError ? error.hint : undefined;
+    const text = `${connection.name} does not answer as it should: ${errorMessage(error)}`;
+    // A server on this machine may simply be switched off.
+    const status = connection.kind.local ? "note" : "problem";
+    return { id, status, text, hint: hint ?? `Check it with: letta providers test ${connection.name}` };
+  }
+}
+
+function renderReport({ version, healthy, findings, repairs }: Report): string {
+  const marks = { ok: "ok     ", note: "note   ", problem: "PROBLEM" };
+  const lines = findings.flatMap(({ status, text, hint }) => [
+    `${marks[status]}  ${printable(text)}`,
+    ...(hint && status !== "ok" ? [`         ${printable(hint)}`] : []),
+  ]);
+  const done = repairs.map(
+    (repair) => `${repair.done ? "fixed  " : "not    "}  ${repair.description}: ${printable(repair.text)}`,
+  );
+  const problems = findings.filter((finding) => finding.status === "problem").length;
+  const verdict = healthy ? "Everything is in order." : `${problems} ${problems === 1 ? "problem" : "problems"} found.`;
+  return `${[`letta ${version}`, ...done, ...lines, verdict].join("\n")}\n`;
+}

@@ -1,0 +1,140 @@
+// Checks of everything we keep on this machine. Checking only reads: the database is opened read-only, so that a
+// damaged file stays as it is. Each finding says what to do; what can be repaired without losing anything carries a
+// `repair`, which the command runs after a backup when asked to.
+
+import { Database } from "bun:sqlite";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { storageError } from "./db.ts";
+import { checkFiles } from "./doctor-files.ts";
+import { salvageDatabase } from "./doctor-salvage.ts";
+import { checkTables } from "./doctor-tables.ts";
+import { SCHEMA_VERSION } from "./migrations.ts";
+import type { Paths } from "./paths.ts";
+import type { SettingsStore } from "./settings.ts";
+import { codeOfSystemError } from "./system-error.ts";
+
+export interface Finding {
+  /** Stable, for scripts: `database.integrity`. */
+  id: string;
+  /** `note`: worth knowing, nothing is wrong or it repairs itself at the next use. */
+  status: "ok" | "note" | "problem";
+  /** What was found, one line. */
+  text: string;
+  /** What the user can do. */
+  hint?: string;
+  repair?: Repair;
+}
+
+export interface Repair {
+  /** `Rebuild the search index`. */
+  description: string;
+  /** Changes the database: it is copied first. */
+  database: boolean;
+  /** Replaces content somebody wrote: a person must agree. */
+  askFirst?: boolean;
+  /** Returns what was done, for people. Throws when it could not be done; the state is then as before. */
+  run(): Promise<string> | string;
+}
+
+export interface DoctorOptions {
+  paths: Paths;
+  settings: SettingsStore;
+  now?: () => number;
+}
+
+export async function checkStore({ paths, settings, now = Date.now }: DoctorOptions): Promise<Finding[]> {
+  return [...checkDatabase(paths, now), ...(await checkFiles(paths, settings, now))];
+}
+
+const MAGIC = "SQLite format 3\0";
+
+function checkDatabase(paths: Paths, now: () => number): Finding[] {
+  const file = paths.database;
+  if (!existsSync(file) || statSync(file).size === 0) {
+    return [
+      { id: "database.open", status: "ok", text: `${file} does not exist yet; the first conversation creates it` },
+    ];
+  }
+  let db: Database | undefined;
+  try {
+    if (readMagic(file) !== MAGIC) throw new Error("it does not begin like a database");
+    db = new Database(file, { readonly: true });
+    db.run("PRAGMA busy_timeout=5000");
+    const version = (db.query("PRAGMA user_version").get() as { user_version: number }).user_version;
+    const opened: Finding = { id: "database.open", status: "ok", text: `${file} opens (schema ${version})` };
+    const versionFinding = checkVersion(version, db);
+    if (versionFinding) return [opened, versionFinding];
+    const integrity = checkIntegrity(db, paths, now);
+    if (integrity.status !== "ok") return [opened, integrity];
+    return [opened, integrity, ...checkTables(db, paths.database, now)];
+  } catch (error) {
+    return [unusable(paths, error, now)];
+  } finally {
+    db?.close();
+  }
+}
+
+/** Undefined when the schema is the current one. */
+function checkVersion(version: number, db: Database): Finding | undefined {
+  const id = "database.schema";
+  if (version > SCHEMA_VERSION) {
+    const text = `the database was written by a newer letta (schema ${version}, this one knows ${SCHEMA_VERSION})`;
+    return { id, status: "problem", text, hint: "Update letta; nothing is touched until then." };
+  }
+  if (version === 0 && db.query("SELECT 1 FROM sqlite_master LIMIT 1").get()) {
+    const hint = "Move it away, or set LETTA_LOCAL_BACKEND_DIR to another folder.";
+    return { id, status: "problem", text: "the file is a database of another program", hint };
+  }
+  if (version < SCHEMA_VERSION) {
+    return { id, status: "note", text: `schema ${version} is brought to ${SCHEMA_VERSION} at the next start` };
+  }
+  return undefined;
+}
+
+function checkIntegrity(db: Database, paths: Paths, now: () => number): Finding {
+  const rows = db.query("PRAGMA integrity_check(20)").values().flat().map(String);
+  if (rows.length === 1 && rows[0] === "ok") {
+    return { id: "database.integrity", status: "ok", text: "every page and index of the database is sound" };
+  }
+  return damaged(paths, `${rows.length === 20 ? "20 or more" : rows.length} defects, first: ${rows[0]}`, now);
+}
+
+/** Damage is only what SQLite calls damage: a busy file or one we may not read has other remedies. */
+function unusable(paths: Paths, error: unknown, now: () => number): Finding {
+  const code = codeOfSystemError(error);
+  if (code === undefined || /^SQLITE_(NOTADB|CORRUPT|FORMAT|ERROR)/.test(code)) {
+    return damaged(paths, errorMessage(error), now);
+  }
+  const known = storageError(paths.database, error);
+  const hint = known instanceof LettaError ? known.hint : undefined;
+  return { id: "database.open", status: "problem", text: errorMessage(known), ...(hint ? { hint } : {}) };
+}
+
+function damaged(paths: Paths, what: string, now: () => number): Finding {
+  return {
+    id: "database.integrity",
+    status: "problem",
+    text: `${paths.database} is damaged: ${what.replaceAll("\n", " ")}`,
+    hint:
+      "End other letta processes, then run `letta doctor --fix`: it copies every readable row into a new file and " +
+      "keeps the damaged one beside it.",
+    repair: {
+      description: "Save the readable rows into a new database",
+      // Not one of the repairs that need a backup: the damaged file itself is kept.
+      database: false,
+      run: () => salvageDatabase(paths.database, now()),
+    },
+  };
+}
+
+function readMagic(file: string): string {
+  const fd = openSync(file, "r");
+  try {
+    const head = Buffer.alloc(MAGIC.length);
+    readSync(fd, head, 0, head.length, 0);
+    return head.toString("latin1");
+  } finally {
+    closeSync(fd);
+  }
+}
