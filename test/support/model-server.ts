@@ -156,6 +156,7 @@ async function sendReply(res: ServerResponse, protocol: Protocol, model: string,
     return sendJson(res, reply.status, reply.errorBody ?? errorBody(protocol, reply.status), reply.headers);
   }
   res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", ...reply.headers });
+  res.flushHeaders();
   const frames = framesOf(protocol, model, reply).filter((frame) => !isDropped(frame, reply.fault, protocol));
   const middle = middleOf(frames);
   for (const [at, frame] of frames.entries()) {
@@ -185,7 +186,7 @@ async function breakStream(res: ServerResponse, protocol: Protocol, reply: Scrip
   await reply.gate;
   switch (reply.fault) {
     case "cut":
-      destroy(res);
+      await destroy(res);
       return true;
     case "stall":
       await new Promise<void>((resolve) => res.on("close", () => resolve()));
@@ -211,7 +212,9 @@ function overloadFrame(protocol: Protocol): string {
   return data(errorBody(protocol, 503));
 }
 
-function destroy(res: ServerResponse): void {
+/** A reset overtakes data that is still under way, and nothing tells when the client has read it: hence a moment. */
+async function destroy(res: ServerResponse): Promise<void> {
+  await Bun.sleep(10);
   endedByFault.add(res);
   res.destroy();
 }

@@ -1,0 +1,338 @@
+// One model call: pi-ai's event stream in, ours out. Tool calls count only when their raw argument text is a JSON
+// object, whatever a lenient parser made of it; failures are classified from the facts on the wire.
+
+import type {
+  AssistantMessage,
+  AssistantMessageEvent,
+  ProviderStreams,
+  SimpleStreamOptions,
+  ThinkingLevel,
+} from "@earendil-works/pi-ai";
+import type { ModelAssistantMessage, ModelEvent, ModelRequest, ModelToolCall } from "@/backend/model.ts";
+import { errorMessage } from "@/lib/errors.ts";
+import { VERSION } from "@/version.ts";
+import { fromPiMessage, toolCallId, toPiMessages } from "./convert.ts";
+import { classifyFailure } from "./errors.ts";
+import type { Api } from "./kinds.ts";
+import type { ResolvedModel } from "./models.ts";
+import { reasoningLevel } from "./reasoning.ts";
+import { createWireTap, type WireFacts, type WireTap } from "./wire-tap.ts";
+
+export interface CallResult {
+  facts: WireFacts;
+  /** Something the model produced was handed on. */
+  produced: boolean;
+}
+
+/** Never throws. Exactly one `done` or `error`, last. */
+export async function* streamCall(
+  model: ResolvedModel,
+  request: ModelRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent, CallResult> {
+  const { connection, modelId } = model;
+  const tap = createWireTap({ api: model.pi.api as Api, signal, timeoutMs: connection.timeoutMs });
+  const reply = createReply(model, request);
+  const fail = (message: string, partial: AssistantMessage | null): ModelEvent => {
+    const error = classifyFailure({ connection, modelId, facts: tap.facts, cancelled: signal.aborted, message });
+    return { type: "error", error, partial: reply.partial(partial, error.message, signal.aborted) };
+  };
+  try {
+    const [{ normalizeContext }, api] = await Promise.all([
+      import("@earendil-works/pi-ai/utils/transcript"),
+      loadApi(model.pi.api as Api),
+    ]);
+    const context = normalizeContext({
+      systemPrompt: request.system,
+      messages: toPiMessages(request.messages),
+      tools: request.tools,
+    });
+    const source = api.streamSimple(model.pi, context, await callOptions(model, request, tap));
+    for await (const event of endOnAbort(source, tap.signal)) {
+      tap.touch();
+      if (event === "aborted") yield fail("aborted", reply.latest);
+      else if (event.type === "error") yield fail(event.error.errorMessage ?? "", event.error);
+      else if (event.type === "done" && tap.facts.errorInStream) yield fail("", event.message);
+      else yield* reply.accept(event);
+      if (event === "aborted" || event.type === "error" || event.type === "done") break;
+    }
+  } catch (error) {
+    yield fail(errorMessage(error), reply.latest);
+  } finally {
+    tap.dispose();
+  }
+  return { facts: tap.facts, produced: reply.produced };
+}
+
+/** Literal imports: computed ones are not bundled. */
+function loadApi(api: Api): Promise<ProviderStreams> {
+  switch (api) {
+    case "anthropic-messages":
+      return import("@earendil-works/pi-ai/api/anthropic-messages") as Promise<ProviderStreams>;
+    case "openai-responses":
+      return import("@earendil-works/pi-ai/api/openai-responses") as Promise<ProviderStreams>;
+    case "openai-completions":
+      return import("@earendil-works/pi-ai/api/openai-completions") as Promise<ProviderStreams>;
+    case "google-generative-ai":
+      return import("@earendil-works/pi-ai/api/google-generative-ai") as Promise<ProviderStreams>;
+    case "mistral-conversations":
+      return import("@earendil-works/pi-ai/api/mistral-conversations") as Promise<ProviderStreams>;
+    case "bedrock-converse-stream":
+      return import("@earendil-works/pi-ai/api/bedrock-converse-stream") as Promise<ProviderStreams>;
+  }
+}
+
+async function callOptions(model: ResolvedModel, request: ModelRequest, tap: WireTap): Promise<SimpleStreamOptions> {
+  const { connection, pi } = model;
+  const settings = request.settings ?? {};
+  const temperature = typeof settings.temperature === "number" ? settings.temperature : undefined;
+  const limit = request.maxTokens ?? positive(settings.max_output_tokens) ?? positive(settings.max_tokens);
+  const bearer = connection.keyVar === "ANTHROPIC_AUTH_TOKEN";
+  const reasoning = await thinkingLevel(model, request);
+  return {
+    signal: tap.signal,
+    fetch: tap.fetch,
+    maxRetries: 0,
+    sessionId: request.sessionId,
+    disableContinuation: true,
+    identity: { userAgent: { custom: `letta/${VERSION}` }, attribution: { name: "Letta", url: "https://letta.com" } },
+    ...bedrockOptions(model),
+    // The clients insist on some key; endpoints without one get no Authorization header at all.
+    apiKey: bearer ? undefined : (connection.key ?? (isBedrock(model) ? undefined : "not-needed")),
+    headers: bearer
+      ? { Authorization: `Bearer ${connection.key}` }
+      : connection.key === null && !isBedrock(model)
+        ? { Authorization: null, authorization: null }
+        : {},
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(limit === undefined ? {} : { maxTokens: limit }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    samplingParams: samplingParams(pi.api as Api, settings),
+    onPayload: (payload) => adjustPayload(payload, limit === undefined && pi.maxTokens === 0),
+  };
+}
+
+const isBedrock = ({ pi }: ResolvedModel): boolean => pi.api === "bedrock-converse-stream";
+
+/** Region, profile and keys of a stored record; the AWS SDK finds everything else in the environment itself. */
+function bedrockOptions(model: ResolvedModel): Record<string, unknown> {
+  const record = model.connection.record;
+  if (!isBedrock(model) || record === undefined) return {};
+  const { region, profile, accessKey } = record;
+  const key = model.connection.key;
+  const identity =
+    accessKey !== undefined && key !== null ? { AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: key } : {};
+  return {
+    ...(region === undefined ? {} : { region }),
+    ...(profile === undefined ? {} : { profile }),
+    env: identity,
+  };
+}
+
+/** Nobody chose: `medium` where the model is known to reason, nothing where we know nothing. */
+async function thinkingLevel(model: ResolvedModel, request: ModelRequest): Promise<ThinkingLevel | undefined> {
+  const wanted = reasoningLevel(request) ?? (model.known && model.pi.reasoning ? "medium" : "none");
+  if (wanted === "none" || !model.pi.reasoning) return undefined;
+  const { clampThinkingLevel } = await import("@earendil-works/pi-ai/models");
+  const level = clampThinkingLevel(model.pi, wanted);
+  return level === "off" ? undefined : level;
+}
+
+function samplingParams(api: Api, settings: Record<string, unknown>): Record<string, unknown> {
+  const params: Record<string, unknown> = {};
+  if (typeof settings.top_p === "number") params.top_p = settings.top_p;
+  if (typeof settings.parallel_tool_calls === "boolean") params.parallel_tool_calls = settings.parallel_tool_calls;
+  if (api === "openai-responses" && typeof settings.verbosity === "string")
+    params.text = { verbosity: settings.verbosity };
+  return params;
+}
+
+/** With `store: false` the ids of replayed items resolve to nothing, so they go. A limit nobody knows is not sent. */
+function adjustPayload(payload: unknown, withoutLimit: boolean): unknown {
+  if (typeof payload !== "object" || payload === null) return undefined;
+  const body = { ...payload } as Record<string, unknown>;
+  if (withoutLimit) {
+    for (const name of ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxTokens"]) delete body[name];
+  }
+  if (Array.isArray(body.input)) {
+    body.input = body.input.map((item: Record<string, unknown>) => {
+      if (!REPLAYED.has(String(item.type))) return item;
+      const { id: _, ...rest } = item;
+      return rest;
+    });
+  }
+  return body;
+}
+
+const REPLAYED = new Set(["reasoning", "message", "function_call"]);
+
+function positive(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
+}
+
+/** pi-ai ends its stream when its SDK notices the abort; a caller must not wait for that. */
+async function* endOnAbort(
+  source: AsyncIterable<AssistantMessageEvent>,
+  signal: AbortSignal,
+): AsyncGenerator<AssistantMessageEvent | "aborted"> {
+  const iterator = source[Symbol.asyncIterator]();
+  let onAbort = (): void => {};
+  const aborted = new Promise<"aborted">((resolve) => {
+    onAbort = () => resolve("aborted");
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    while (true) {
+      const next = await Promise.race([iterator.next(), aborted]);
+      if (next === "aborted") {
+        yield "aborted";
+        return;
+      }
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+interface Reply {
+  latest: AssistantMessage | null;
+  produced: boolean;
+  accept(event: AssistantMessageEvent): Generator<ModelEvent>;
+  partial(message: AssistantMessage | null, errorText: string, aborted: boolean): ModelAssistantMessage | null;
+}
+
+interface OpenCall {
+  raw: string;
+  /** Arguments the protocol delivered whole with the call's start. */
+  given: Record<string, unknown>;
+  started: boolean;
+}
+
+function createReply(model: ResolvedModel, request: ModelRequest): Reply {
+  const open = new Map<number, OpenCall>();
+  const calls = new Map<number, ModelToolCall>();
+  /** Calls whose arguments are not whole: announced only if the stream itself ends well. */
+  const broken: Extract<ModelEvent, { type: "tool_end" }>[] = [];
+  /** A blank line pi-ai puts after every part of a summary, shown only when another part follows. */
+  const gaps = new Map<number, string>();
+  const priced = model.known && Object.values(model.pi.cost).some((price) => typeof price === "number" && price > 0);
+
+  function* think(index: number, delta: string): Generator<ModelEvent> {
+    const gap = gaps.get(index) ?? "";
+    gaps.set(index, delta === "\n\n" ? gap + delta : "");
+    if (delta !== "" && delta !== "\n\n") yield { type: "thinking", index, delta: gap + delta };
+  }
+
+  function* start(index: number, message: AssistantMessage): Generator<ModelEvent> {
+    const block = message.content[index];
+    const call = open.get(index);
+    if (block?.type !== "toolCall" || call === undefined || call.started || block.name === "") return;
+    call.started = true;
+    yield { type: "tool_start", index, id: toolCallId(block, message.api), name: block.name };
+    if (call.raw !== "") yield { type: "tool_args", index, delta: call.raw };
+  }
+
+  function end(index: number, message: AssistantMessage): ModelToolCall | null {
+    const block = message.content[index];
+    if (block?.type !== "toolCall") return null;
+    const { raw = "", given = {} } = open.get(index) ?? {};
+    const { thoughtSignature } = block;
+    const checked = checkArguments(raw, given, request, block.name);
+    const call: ModelToolCall = {
+      type: "toolCall",
+      id: toolCallId(block, message.api),
+      name: block.name,
+      ...checked,
+      ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
+    };
+    calls.set(index, call);
+    return call;
+  }
+
+  return {
+    latest: null,
+    produced: false,
+    *accept(event) {
+      if ("partial" in event) this.latest = event.partial;
+      switch (event.type) {
+        case "text_delta":
+          this.produced = true;
+          if (event.delta !== "") yield { type: "text", index: event.contentIndex, delta: event.delta };
+          return;
+        case "thinking_delta":
+          this.produced = true;
+          yield* think(event.contentIndex, event.delta);
+          return;
+        case "toolcall_start": {
+          this.produced = true;
+          const block = event.partial.content[event.contentIndex];
+          const given = block?.type === "toolCall" ? { ...block.arguments } : {};
+          open.set(event.contentIndex, { raw: "", given, started: false });
+          yield* start(event.contentIndex, event.partial);
+          return;
+        }
+        case "toolcall_delta": {
+          const call = open.get(event.contentIndex);
+          if (call === undefined) return;
+          const wasStarted = call.started;
+          call.raw += event.delta;
+          yield* start(event.contentIndex, event.partial);
+          if (wasStarted && event.delta !== "")
+            yield { type: "tool_args", index: event.contentIndex, delta: event.delta };
+          return;
+        }
+        case "toolcall_end": {
+          const call = end(event.contentIndex, event.partial);
+          if (call === null) return;
+          const ended = { type: "tool_end", index: event.contentIndex, call } as const;
+          if (call.argumentsError === undefined) yield ended;
+          else broken.push(ended);
+          return;
+        }
+        case "done": {
+          yield* broken;
+          const stopReason = event.reason === "length" || event.reason === "toolUse" ? event.reason : "stop";
+          yield { type: "done", message: fromPiMessage(event.message, { calls, priced, stopReason }) };
+          return;
+        }
+        default:
+          return;
+      }
+    },
+    partial(message, errorText, aborted) {
+      if (message === null || message.content.length === 0) return null;
+      const whole = new Map([...calls].filter(([, call]) => call.argumentsError === undefined));
+      const stopReason = aborted ? "aborted" : "error";
+      const partial = fromPiMessage(message, { calls: whole, priced, stopReason });
+      if (partial.content.every((block) => block.type === "text" && block.text === "")) return null;
+      return aborted ? partial : { ...partial, errorMessage: errorText };
+    },
+  };
+}
+
+/** Only a JSON object counts. No text at all is `{}` for a tool that needs nothing. */
+function checkArguments(
+  raw: string,
+  given: Record<string, unknown>,
+  request: ModelRequest,
+  name: string,
+): Pick<ModelToolCall, "arguments" | "argumentsError"> {
+  if (raw.trim() === "") {
+    const required = request.tools.find((tool) => tool.name === name)?.parameters.required;
+    const needsNothing = !Array.isArray(required) || required.length === 0;
+    if (needsNothing || Object.keys(given).length > 0) return { arguments: given };
+    return { arguments: {}, argumentsError: "the arguments were empty" };
+  }
+  try {
+    const parsed: unknown = JSON.parse(raw);
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) {
+      return { arguments: parsed as Record<string, unknown> };
+    }
+    return { arguments: {}, argumentsError: raw };
+  } catch {
+    return { arguments: {}, argumentsError: raw };
+  }
+}
