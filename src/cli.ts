@@ -1,4 +1,83 @@
-export async function runCli(argv: string[]): Promise<number> {
-  process.stderr.write(`Error: unknown argument "${argv[0] ?? ""}"\n`);
-  return 2;
+// From argv to an exit code: other spellings, `--backend` from anywhere, subcommand or prompt. Everything is loaded
+// only when it is known to be needed. Expected failures are printed here, once.
+
+import type { CommandContext } from "@/commands/context.ts";
+import { EXIT_CODES } from "@/exit-codes.ts";
+import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
+import { type Env, readEnv } from "@/store/env.ts";
+
+export async function runCli(argv: string[], vars?: Record<string, string | undefined>): Promise<number> {
+  const env = readEnv(vars);
+  try {
+    const { backend, rest } = takeBackend(rewriteAliases(argv));
+    const context = { cwd: currentDirectory(), env, ...(backend && { backend }) };
+    // A word in front may be a command; a flag never is, so that a plain `letta -p …` loads no command table.
+    const first = rest[0];
+    if (first !== undefined && !first.startsWith("-")) {
+      const { findCommand } = await import("@/commands/registry.ts");
+      const found = findCommand(first);
+      if (found) return await runSubcommand(found, rest.slice(1), context);
+    }
+    const { runRoot } = await import("@/commands/root.ts");
+    return await runRoot(rest, context);
+  } catch (error) {
+    printError(error, env);
+    return EXIT_CODES[codeOf(error)];
+  }
+}
+
+/** `Error: …` on stderr, then the hint on its own line; stacks are debug output. */
+export function printError(error: unknown, env: Pick<Env, "debug">): void {
+  const lines = [`Error: ${errorMessage(error)}`];
+  if (error instanceof LettaError && error.hint) lines.push(error.hint);
+  if (env.debug && error instanceof Error && error.stack) lines.push(error.stack);
+  console.error(lines.join("\n"));
+}
+
+/** Spellings of other versions; both `--conv ID` and `--conv=ID` forms are the flag table's business. */
+export function rewriteAliases(argv: string[]): string[] {
+  const [first, ...rest] = argv;
+  if (first === "upgrade" || first === "--update" || first === "--upgrade") return ["update", ...rest];
+  return argv;
+}
+
+/** Takes `--backend X` and `--backend=X` out of argv, wherever they stand before `--`. The last one wins. */
+export function takeBackend(argv: string[]): { backend?: "api" | "local"; rest: string[] } {
+  const rest: string[] = [];
+  let backend: "api" | "local" | undefined;
+  for (let index = 0; index < argv.length; index++) {
+    const token = argv[index]!;
+    if (token === "--") return { ...(backend && { backend }), rest: [...rest, ...argv.slice(index)] };
+    if (token === "--backend") backend = parseBackend(argv[++index]);
+    else if (token.startsWith("--backend=")) backend = parseBackend(token.slice("--backend=".length));
+    else rest.push(token);
+  }
+  return { ...(backend && { backend }), rest };
+}
+
+function parseBackend(value: string | undefined): "api" | "local" {
+  if (value === "local") return "local";
+  if (value === "api" || value === "cloud") return "api";
+  throw new LettaError("usage", `--backend must be api or local${value === undefined ? "" : `, not "${value}"`}`);
+}
+
+async function runSubcommand(
+  { name, entry }: Awaited<ReturnType<typeof import("@/commands/registry.ts")["findCommand"]>> & object,
+  argv: string[],
+  context: Omit<CommandContext, "io">,
+): Promise<number> {
+  const [{ runCommand }, { processIo }, { command }] = await Promise.all([
+    import("@/commands/run-command.ts"),
+    import("@/commands/io.ts"),
+    entry.load(),
+  ]);
+  return runCommand([name], command, argv, { ...context, io: processIo(context.env) });
+}
+
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new LettaError("not_found", "the current directory no longer exists", { cause, hint: "cd to another one." });
+  }
 }

@@ -1,7 +1,7 @@
 // Strict parsing of the global flags: every value is checked here, before anything is opened or created.
 
 import { LettaError } from "@/lib/errors.ts";
-import { nearestName } from "@/lib/nearest.ts";
+import { findNearest } from "@/lib/nearest.ts";
 import { CONFLICTS, FLAGS, type FlagDef, type FlagName, type GlobalFlags } from "./flags.ts";
 
 export interface ParsedArgv {
@@ -134,7 +134,7 @@ const FLAG_LETTERS: ReadonlyMap<string, FlagName> = new Map(
 );
 
 function unknownFlag(typed: string, shown: string): LettaError {
-  const near = nearestName(
+  const near = findNearest(
     typed,
     ENTRIES.filter(([, flag]) => !flag.hidden).flatMap(([name, { also = [] }]) => [name, ...also]),
   );
@@ -193,7 +193,7 @@ function parseChoice(name: FlagName, flag: FlagDef, text: string): string {
   const value = flag.legacy?.[text] ?? text;
   if (values.includes(value)) return value;
   if (flag.noop) throw usage(`this version of letta has only --${name} ${values.join("|")}`);
-  const near = nearestName(text, values);
+  const near = findNearest(text, values);
   throw usage(
     `--${name} must be one of ${values.join(", ")}, not "${text}"`,
     near ? `Did you mean ${near}?` : name === "system" ? "For a prompt of your own use --system-custom." : undefined,

@@ -1,0 +1,155 @@
+// `letta` without a subcommand: flags → validated options → one prompt (-p, or stdin is not a terminal) or the REPL.
+
+import { fstatSync } from "node:fs";
+import type { Selection } from "@/agent/resolve.ts";
+import type { AppOptions } from "@/app.ts";
+import type { HeadlessOptions } from "@/frontends/headless/options.ts";
+import { LettaError } from "@/lib/errors.ts";
+import { findNearest } from "@/lib/nearest.ts";
+import type { PermissionMode } from "@/permissions/types.ts";
+import type { CommandContext } from "./context.ts";
+import type { GlobalFlags } from "./flags.ts";
+import { checkConflicts, parseGlobalFlags } from "./parse-flags.ts";
+
+export type RootContext = Omit<CommandContext, "io">;
+
+export async function runRoot(argv: string[], context: RootContext): Promise<number> {
+  const { flags, positionals } = parseGlobalFlags(argv);
+  if (flags.help) return printUsage();
+  if (flags.version) return printVersion();
+  if (flags["print-schema"]) return printSchema();
+  const headless = await isHeadless(flags, positionals);
+  checkConflicts(flags, headless ? "headless" : "interactive");
+  const selection = selectionFrom(flags, headless ? "headless" : "interactive");
+  const appOptions = appOptionsFrom(flags, context, !headless);
+  if (headless) {
+    const { startHeadless } = await import("@/frontends/headless/start.ts");
+    return startHeadless(appOptions, headlessOptionsFrom(flags, positionals, selection));
+  }
+  const { startRepl } = await import("./start-repl.ts");
+  return startRepl(appOptions, selection);
+}
+
+/** What chooses agent, conversation and model. */
+export function selectionFrom(flags: GlobalFlags, mode: Selection["mode"]): Selection {
+  const system = flags["system-custom"] ?? (flags.system && "default");
+  return {
+    mode,
+    ...(flags.agent !== undefined && { agent: flags.agent }),
+    ...(flags.name !== undefined && { name: flags.name }),
+    ...(flags.conversation !== undefined && { conversation: flags.conversation }),
+    continueLast: flags.continue ?? false,
+    newConversation: flags.new ?? false,
+    newAgent: flags["new-agent"] ?? false,
+    chooseConversation: flags.resume ?? false,
+    ephemeral: flags.ephemeral ?? false,
+    ...(flags.model !== undefined && { model: flags.model }),
+    ...(system !== undefined && { system: flags["system-custom"] ? { text: system } : { preset: "default" as const } }),
+    save: flags.save ?? false,
+    ...(flags.tags && { tags: flags.tags }),
+  };
+}
+
+export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interactive: boolean): AppOptions {
+  // The table has checked that the value is one of the modes.
+  const mode = flags.yolo ? "unrestricted" : (flags["permission-mode"] as PermissionMode | undefined);
+  return {
+    cwd: context.cwd,
+    env: context.env,
+    label: interactive ? "interactive" : "headless",
+    interactive: interactive || flags["input-format"] === "stream-json",
+    ...(context.backend && { backend: context.backend }),
+    ...(mode && { permissionMode: mode }),
+    ...(flags.allowedTools && { allowedTools: flags.allowedTools }),
+    ...(flags.disallowedTools && { disallowedTools: flags.disallowedTools }),
+    ...(flags.tools && { tools: flags.tools }),
+    ...(flags["no-system-info-reminder"] && { systemInfoReminder: false }),
+    ...(flags.record !== undefined && { record: flags.record }),
+    ...(flags.replay !== undefined && { replay: flags.replay }),
+    ...(flags.ephemeral && { ephemeral: true }),
+  };
+}
+
+export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], selection: Selection): HeadlessOptions {
+  const bidirectional = flags["input-format"] === "stream-json";
+  // `letta -p -` means "the prompt comes from stdin", as everywhere.
+  const words = positionals.length === 1 && positionals[0] === "-" ? [] : positionals;
+  if (bidirectional && selection.ephemeral) {
+    throw new LettaError("usage", "--ephemeral does not go with --input-format stream-json");
+  }
+  if (flags["prompt-file"] !== undefined && words.length > 0) {
+    throw new LettaError("usage", "--prompt-file does not go with a prompt on the command line");
+  }
+  if (flags["include-partial-messages"] && !bidirectional && flags["output-format"] !== "stream-json") {
+    throw new LettaError("usage", "--include-partial-messages needs --output-format stream-json");
+  }
+  // The table has checked that the value is one of the formats.
+  const format = (flags["output-format"] ?? "text") as HeadlessOptions["outputFormat"];
+  return {
+    selection,
+    outputFormat: bidirectional ? "stream-json" : format,
+    bidirectional,
+    partialMessages: flags["include-partial-messages"] ?? false,
+    prompt: words.join(" "),
+    ...(flags["prompt-file"] !== undefined && { promptFile: flags["prompt-file"] }),
+    files: flags.file ?? [],
+    stdin: flags["no-stdin"] ? "never" : flags.stdin || positionals[0] === "-" ? "wait" : "auto",
+    dryRun: (flags["dry-run"] ?? false) || (flags.info ?? false),
+    ...(flags.tools && { tools: flags.tools }),
+    systemInfoReminder: !flags["no-system-info-reminder"],
+    limits: {
+      ...(flags["max-turns"] !== undefined && { maxTurns: flags["max-turns"] }),
+      ...(flags["max-cost"] !== undefined && { maxCostUsd: flags["max-cost"] }),
+      ...(flags["max-tokens"] !== undefined && { maxTokens: flags["max-tokens"] }),
+      ...(flags["max-tool-calls"] !== undefined && { maxToolCalls: flags["max-tool-calls"] }),
+      ...(flags.timeout !== undefined && { timeoutMs: flags.timeout }),
+    },
+  };
+}
+
+/** Asking for a terminal costs loading node:tty; a pipe or file is told apart without it. */
+export async function isTerminal(fd: 0 | 1 | 2): Promise<boolean> {
+  try {
+    if (!fstatSync(fd).isCharacterDevice()) return false;
+  } catch {
+    // A closed descriptor.
+    return false;
+  }
+  return (await import("node:tty")).isatty(fd);
+}
+
+async function isHeadless(flags: GlobalFlags, positionals: string[]): Promise<boolean> {
+  if (flags.prompt || flags.info) return true;
+  if (positionals.length > 0) throw await unknownWord(positionals[0]!);
+  return !(await isTerminal(0));
+}
+
+async function unknownWord(word: string): Promise<LettaError> {
+  const { commandNames } = await import("./registry.ts");
+  const near = findNearest(word, commandNames());
+  const hint = `${near ? `Did you mean letta ${near}? ` : ""}To send a prompt use letta -p "…".`;
+  return new LettaError("usage", `unknown command or argument "${word}"`, { hint });
+}
+
+async function printUsage(): Promise<number> {
+  const { renderUsage } = await import("./usage.ts");
+  return print(renderUsage());
+}
+
+async function printVersion(): Promise<number> {
+  const { VERSION } = await import("@/version.ts");
+  return print(`${VERSION} (letta)\n`);
+}
+
+async function printSchema(): Promise<number> {
+  const { renderSchema } = await import("@/frontends/headless/schema.ts");
+  return print(`${JSON.stringify(renderSchema(), null, 2)}\n`);
+}
+
+async function print(text: string): Promise<number> {
+  const { openWriter } = await import("@/frontends/headless/writer.ts");
+  const writer = openWriter(1);
+  await writer.write(text);
+  await writer.drain();
+  return writer.failure ? 1 : 0;
+}

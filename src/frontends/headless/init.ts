@@ -1,0 +1,49 @@
+// The facts of a session as `init`, `initialize` and `--dry-run` show them: what is really in force.
+
+import type { Session } from "@/agent/resolve.ts";
+import type { App } from "@/app.ts";
+import { VERSION } from "@/version.ts";
+import type { HeadlessOptions } from "./options.ts";
+import type { LineBody } from "./schema.ts";
+
+export function initLine(app: App, session: Session, options: HeadlessOptions): LineBody {
+  return {
+    type: "system",
+    subtype: "init",
+    version: VERSION,
+    agent_id: session.ephemeral ? null : session.agent.id,
+    conversation_id: session.conversation.id,
+    model: session.model,
+    model_source: session.modelSource,
+    tools: toolNames(app, options).names,
+    cwd: app.cwd,
+    backend: app.backend.kind,
+    permission_mode: app.permissions.mode,
+    permission_mode_source: app.permissions.modeSource,
+    // Neither exists in a headless run of this version.
+    mcp_servers: [],
+    slash_commands: [],
+    ...featureFlags(options),
+    uuid: `init-${session.agent.id}`,
+  };
+}
+
+/** Features clients of other versions ask about. */
+export function featureFlags(options: HeadlessOptions) {
+  return {
+    memfs_enabled: false,
+    skill_sources: [],
+    system_info_reminder_enabled: options.systemInfoReminder,
+    reflection_trigger: "off",
+    reflection_step_count: 0,
+  };
+}
+
+/** The tools the model is offered, and names of `--tools` that do not exist. */
+export function toolNames(app: App, options: HeadlessOptions): { names: string[]; unknown: string[] } {
+  const { tools, unknown } = app.tools.select({
+    interactive: options.bidirectional,
+    ...(options.tools && { only: options.tools }),
+  });
+  return { names: tools.map((tool) => tool.name), unknown };
+}

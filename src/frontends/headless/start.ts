@@ -1,0 +1,89 @@
+// `letta -p` from checked options to an exit code: signals, stdout, prompt and app are set up here, so that whatever
+// fails, also before there is an app, ends in one result line, one error on stderr and the right code.
+
+import { chooseBackend } from "@/agent/choose-backend.ts";
+import { requireLocalBackend } from "@/agent/resolve.ts";
+import type { AppOptions } from "@/app.ts";
+import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
+import { codeOf, errorMessage } from "@/lib/errors.ts";
+import { LineStream } from "./line-stream.ts";
+import type { HeadlessOptions } from "./options.ts";
+import { createOutput } from "./output.ts";
+import { errorInfo, failureBody } from "./result.ts";
+import { type HeadlessIo, runHeadless } from "./run.ts";
+import { watchStop } from "./stop.ts";
+import { openWriter } from "./writer.ts";
+
+export async function startHeadless(appOptions: AppOptions, options: HeadlessOptions): Promise<number> {
+  const startedAt = performance.now();
+  using stop = watchStop({ watchParent: appOptions.env.parentAgentId !== undefined });
+  const writer = openWriter(1);
+  const lines = new LineStream(writer);
+  const note = (text: string) => console.error(text);
+  const output = createOutput(options, { writer, lines, note });
+  const io: HeadlessIo = { writer, lines, output, stop, note, stdin: () => Bun.stdin.stream(), session: null };
+  // Opening the store and waiting for a pipe overlap. A failure is reported where it is awaited below.
+  const opening = openApp(appOptions);
+  opening.catch(() => {});
+  let exitCode: number;
+  try {
+    const content = await stop.race(readPrompt(appOptions, options, note));
+    const app = await stop.race(opening);
+    requireLocalBackend(
+      chooseBackend({
+        ...(appOptions.backend && { flag: appOptions.backend }),
+        ...(options.selection.agent && { agentId: options.selection.agent }),
+        env: app.env,
+        settings: app.settings.user,
+      }),
+    );
+    exitCode = await runHeadless(app, { ...options, content }, io);
+  } catch (error) {
+    exitCode = codeOf(error) === "cancelled" ? stop.exitCode : EXIT_CODES[codeOf(error)];
+    if (options.outputFormat === "stream-json") {
+      const { code, message } = errorInfo(error);
+      const stopReason = code === "cancelled" ? "cancelled" : "error";
+      const uuid = "error-startup";
+      await output.line({ type: "error", message, stop_reason: stopReason, error: errorInfo(error), uuid });
+    }
+    await output.result(failureBody(error, io.session, performance.now() - startedAt));
+    noteError(error, note, appOptions.env.debug);
+  } finally {
+    const app = await opening.catch(() => null);
+    await app?.close().catch((error: unknown) => note(`Error: ${errorMessage(error)}`));
+  }
+  await writer.drain();
+  if (writer.failure) {
+    note(`Error: ${writer.failure.message}`);
+    return EXIT_CODES[writer.failure.code];
+  }
+  // A reader that has seen enough (`| head`) is no failure.
+  return writer.closed.aborted ? EXIT_OK : exitCode;
+}
+
+/** `Error: …`, its hint, and the stack of a bug. */
+export function noteError(error: unknown, note: (text: string) => void, debug: boolean): void {
+  const { message, hint } = errorInfo(error);
+  note(`Error: ${message}`);
+  if (hint) note(hint);
+  if (debug && error instanceof Error && error.stack) note(error.stack);
+}
+
+async function openApp(options: AppOptions) {
+  const app = await import("@/app.ts");
+  return app.openApp(options);
+}
+
+/** Null when no prompt is needed. */
+async function readPrompt(appOptions: AppOptions, options: HeadlessOptions, note: (text: string) => void) {
+  if (options.dryRun || options.bidirectional) return null;
+  const [{ buildPrompt }, { readPipedInput }] = await Promise.all([import("./prompt.ts"), import("./stdin.ts")]);
+  return buildPrompt({
+    prompt: options.prompt,
+    ...(options.promptFile !== undefined && { promptFile: options.promptFile }),
+    files: options.files,
+    cwd: appOptions.cwd,
+    readStdin: () => readPipedInput({ mode: options.stdin }),
+    note,
+  });
+}
