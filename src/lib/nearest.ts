@@ -7,15 +7,22 @@ export function findNearest(typed: string, candidates: Iterable<string>): string
   let bestScore = Math.max(1, Math.floor(wanted.length / 2)) + 1;
   for (const candidate of candidates) {
     const name = candidate.toLowerCase();
-    // A part of the other counts as one slip: `path` for `file_path`.
-    const contained = wanted.length > 2 && name.length > 2 && (name.includes(wanted) || wanted.includes(name));
-    const score = contained ? 1 : editDistance(wanted, name, bestScore);
+    const score = isPart(wanted, name) || isPart(name, wanted) ? 1 : editDistance(wanted, name, bestScore);
     if (score < bestScore) {
       best = candidate;
       bestScore = score;
     }
   }
   return best;
+}
+
+/** A part of the other, or an abbreviation of it, counts as one slip: `path` for `file_path`, `cmd` for `command`. */
+function isPart(short: string, long: string): boolean {
+  if (short.length < 3) return false;
+  if (long.includes(short)) return true;
+  let at = 0;
+  for (const letter of long) if (letter === short[at]) at++;
+  return at === short.length && short[0] === long[0] && short.length * 3 >= long.length;
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours. Stops counting at `limit`. */

@@ -20,7 +20,7 @@ export async function replaceFile(path: string, bytes: Uint8Array | null, mode?:
   try {
     await writeAndRename(target, bytes, old, mode);
   } catch (error) {
-    // A directory we may not write in, a file of another owner, a mount point: the file itself may still be writable.
+    // A directory we may not write in, a file of another owner, a mount point, /proc: the file itself may still be writable.
     if (old && IN_PLACE_CODES.has((error as NodeJS.ErrnoException).code ?? "")) return overwrite(target, bytes);
     throw error;
   }
@@ -40,7 +40,7 @@ export function followLinks(path: string): string {
   }
 }
 
-const IN_PLACE_CODES = new Set(["EACCES", "EPERM", "EXDEV", "EBUSY", "EROFS"]);
+const IN_PLACE_CODES = new Set(["EACCES", "EPERM", "EXDEV", "EBUSY", "EROFS", "ENOENT"]);
 
 async function writeAndRename(
   target: string,

@@ -24,19 +24,19 @@ export function contextPath(path: string, { cwd, services }: Pick<ToolContext, "
   return resolveToolPath(path, { cwd, home: services.env.home, env: services.env.all });
 }
 
-/** For people and models: relative inside `cwd`, `~/…` inside the home directory, else absolute; control characters are
- *  spelled out so that a path is always one line. */
+/** For people: as `relativePath`, or `~/…` inside the home directory. */
 export function displayPath(path: string, cwd: string, home: string = homedir()): string {
-  const inside = relative(cwd, path);
-  const shown =
-    inside === ""
-      ? "."
-      : !inside.startsWith("..") && !isAbsolute(inside)
-        ? inside
-        : path.startsWith(`${home}/`)
-          ? `~${path.slice(home.length)}`
-          : path;
-  return escapeControls(shown);
+  const shown = relativePath(path, cwd);
+  const prefix = escapeControls(`${home}/`);
+  return shown.startsWith(prefix) ? `~/${shown.slice(prefix.length)}` : shown;
+}
+
+/** Relative inside `cwd`, else absolute; always one line. */
+export function relativePath(path: string, cwd: string): string {
+  const absolute = resolve(cwd, path);
+  const inside = relative(cwd, absolute);
+  if (inside === "") return ".";
+  return escapeControls(inside.startsWith("..") || isAbsolute(inside) ? absolute : inside);
 }
 
 /** Newlines and other control characters as `\n`, `\x1b`, …. */

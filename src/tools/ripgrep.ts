@@ -2,7 +2,7 @@
 // built-in search for when there is none (tools/walk.ts).
 
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Paths } from "@/store/paths.ts";
 import { sha256 } from "./file-store.ts";
 import { ripgrepBinary } from "./ripgrep-binary.ts";
@@ -18,9 +18,10 @@ export interface RipgrepRun {
 
 const NAME = process.platform === "win32" ? "rg.exe" : "rg";
 
-/** Where the unpacked program is or would be, for PATH; undefined when this build has none to unpack. */
+/** Where the program is or will be unpacked, for PATH; undefined when this build has none. */
 export function ripgrepDirectory(paths: Paths): string | undefined {
-  if (!ripgrepBinary?.embedded) return undefined;
+  if (!ripgrepBinary) return undefined;
+  if (!ripgrepBinary.embedded) return dirname(ripgrepBinary.path);
   return join(paths.bin, `rg-${ripgrepBinary.sha256?.slice(0, 12)}`);
 }
 

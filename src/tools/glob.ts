@@ -1,0 +1,52 @@
+// Files by name.
+
+import { dirname, isAbsolute, join } from "node:path";
+import * as v from "valibot";
+import { plural } from "@/lib/text.ts";
+import { defineTool } from "./define-tool.ts";
+import description from "./glob.md" with { type: "text" };
+import { GLOB_PATHS } from "./limits.ts";
+import { contextPath, escapeControls } from "./paths.ts";
+import { checkDirectory, listFiles, PLAIN_NOTE } from "./search.ts";
+
+export const globTool = defineTool({
+  name: "Glob",
+  description,
+  args: v.strictObject({
+    pattern: v.pipe(v.string(), v.nonEmpty("must not be empty")),
+    path: v.optional(v.pipe(v.string(), v.description("Directory; default: the working directory"))),
+  }),
+  targets: (args, context) => [{ kind: "file", family: "Glob", path: searchOf(args, context).root }],
+  resource: () => ({ kind: "read" }),
+  title: ({ pattern, path }) => (path === undefined ? pattern : `${pattern} in ${path}`),
+  run: async (args, context) => {
+    const { root, pattern } = searchOf(args, context);
+    checkDirectory(root);
+    const files = await listFiles(root, context);
+    const glob = new Bun.Glob(pattern);
+    const found = files.paths.filter((path) => glob.match(path)).sort();
+    if (found.length === 0) return { status: "success", output: "No files found", summary: "0 files" };
+    const lines = found.slice(0, GLOB_PATHS).map((path) => escapeControls(join(root, path)));
+    if (found.length > lines.length || files.cut)
+      lines.push("", `[Showing ${lines.length} files; there are more. Narrow the pattern.]`);
+    if (files.plain) lines.push("", PLAIN_NOTE);
+    return { status: "success", output: lines.join("\n"), summary: plural(found.length, "file") };
+  },
+});
+
+/** An absolute pattern brings its own root: the directories before its first wildcard. */
+function searchOf(
+  args: { pattern: string; path?: string | undefined },
+  context: Parameters<typeof contextPath>[1],
+): { root: string; pattern: string } {
+  const pattern = args.pattern.replace(/^~(?=\/)/, () => context.services.env.home).replace(/^(\.\/)+/, "");
+  if (isAbsolute(pattern)) {
+    const fixed = dirname(`${pattern.split(/[*?[{]/, 1)[0]}x`);
+    return { root: fixed, pattern: anyDepth(pattern.slice(fixed.length).replace(/^\//, "")) };
+  }
+  return { root: contextPath(args.path ?? ".", context), pattern: anyDepth(pattern) };
+}
+
+function anyDepth(pattern: string): string {
+  return pattern.includes("/") ? pattern : `**/${pattern}`;
+}
