@@ -59,12 +59,12 @@ export const FLAGS = {
     help: "Where agents live, for this run only",
   },
   "dry-run": {
+    also: ["info"],
     type: "boolean",
-    mode: "headless",
+    mode: "both",
     group: "Run",
     help: "Show what would be used (agent, model, permissions, tools) and exit",
   },
-  info: { type: "boolean", mode: "both", group: "Run", help: "Same, without needing a prompt" },
   record: { type: "string", hint: "FILE", mode: "headless", group: "Run", help: "Save the model's replies to FILE" },
   replay: { type: "string", hint: "FILE", mode: "headless", group: "Run", help: "Take the model's replies from FILE" },
   help: { alias: "h", type: "boolean", mode: "both", group: "Run", help: "Show this text" },
@@ -210,7 +210,7 @@ export const FLAGS = {
   "no-system-info-reminder": {
     type: "boolean",
     mode: "both",
-    group: "Prompt",
+    group: "Model",
     help: "Do not tell the model about this machine and directory",
   },
 
@@ -239,7 +239,7 @@ export const FLAGS = {
   "print-schema": {
     type: "boolean",
     mode: "both",
-    group: "Output",
+    group: "Run",
     help: "Print the JSON Schema of stream-json lines",
   },
 

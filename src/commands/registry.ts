@@ -11,9 +11,31 @@ export interface CommandEntry {
 
 /** In the order help shows them. */
 export const COMMANDS: Record<string, CommandEntry> = {
+  demo: { summary: "See it work in seconds, without account, key or network", load: () => import("./demo.ts") },
   agents: { summary: "List, create, show, rename and delete agents", load: () => import("./agents.ts") },
-  pin: { summary: "Pin an agent, so that --name finds it", load: () => import("./pin.ts") },
-  unpin: { summary: "Unpin an agent", load: () => import("./unpin.ts") },
+  conversations: {
+    summary: "List, show, rename, archive, delete and fork conversations",
+    load: () => import("./conversations.ts"),
+  },
+  messages: { summary: "List, search and transcribe messages", load: () => import("./messages.ts") },
+  runs: { summary: "List runs, replay and follow their streams", load: () => import("./runs.ts") },
+  undo: { summary: "Take back the file changes of a turn", load: () => import("./undo.ts") },
+  pin: { summary: "Pin an agent, so that it is offered first and --name finds it", load: () => import("./pin.ts") },
+  unpin: { summary: "Take an agent's pin away", load: () => import("./unpin.ts") },
+  export: { summary: "Print a conversation as Markdown or JSON", load: () => import("./export.ts") },
+  import: { summary: "Take over agents and conversations of another Letta client", load: () => import("./import.ts") },
+  permissions: { summary: "Show the permission mode and rules", load: () => import("./permissions.ts") },
+  trust: { summary: "Let this folder's own settings take effect, or take that back", load: () => import("./trust.ts") },
+  tools: { summary: "List the tools the model can be offered", load: () => import("./tools.ts") },
+  config: { summary: "Read and change settings", load: () => import("./config.ts") },
+  backend: { summary: "Show or choose where agents live", load: () => import("./backend.ts") },
+  doctor: {
+    summary: "Check the store, settings, keys and helpers; repair what is safe",
+    load: () => import("./doctor.ts"),
+  },
+  completion: { summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
+  help: { summary: "Explain letta, or one command", load: () => import("./help.ts") },
+  version: { summary: "Show the version", load: () => import("./version.ts") },
 };
 
 /** The entry of a name or of one of its other names. */

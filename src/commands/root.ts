@@ -94,7 +94,7 @@ export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], s
     ...(flags["prompt-file"] !== undefined && { promptFile: flags["prompt-file"] }),
     files: flags.file ?? [],
     stdin: flags["no-stdin"] ? "never" : flags.stdin || positionals[0] === "-" ? "wait" : "auto",
-    dryRun: (flags["dry-run"] ?? false) || (flags.info ?? false),
+    dryRun: flags["dry-run"] ?? false,
     ...(flags.tools && { tools: flags.tools }),
     systemInfoReminder: !flags["no-system-info-reminder"],
     limits: {
@@ -119,7 +119,7 @@ export async function isTerminal(fd: 0 | 1 | 2): Promise<boolean> {
 }
 
 async function isHeadless(flags: GlobalFlags, positionals: string[]): Promise<boolean> {
-  if (flags.prompt || flags.info) return true;
+  if (flags.prompt || flags["dry-run"]) return true;
   if (positionals.length > 0) throw await unknownWord(positionals[0]!);
   return !(await isTerminal(0));
 }

@@ -1,21 +1,23 @@
 // Text of `letta --help`, derived from the flag table and the command registry. Uncoloured, so that it pipes.
 
-import { FLAG_GROUPS, FLAGS, type FlagDef } from "./flags.ts";
+import { FLAG_GROUPS, FLAGS, type FlagDef, type FlagGroup } from "./flags.ts";
 import { COMMANDS } from "./registry.ts";
 import { section } from "./run-command.ts";
 
 export function renderUsage(): string {
-  const flags = Object.entries(FLAGS) as [string, FlagDef][];
-  const groups = FLAG_GROUPS.map((group) =>
-    section(
-      group,
-      flags
-        .filter(([, flag]) => flag.group === group && !flag.hidden)
-        .map(([name, flag]) => [label(name, flag), text(flag)]),
-    ),
-  );
   const commands = Object.entries(COMMANDS).map(([name, { summary }]): [string, string] => [name, summary]);
-  return `${[INTRO, ...groups, section("Commands", commands), EXIT_TEXT].join("\n\n")}\n`;
+  return `${[INTRO, ...FLAG_GROUPS.map(renderGroup), section("Commands", commands), EXIT_TEXT].join("\n\n")}\n`;
+}
+
+function renderGroup(group: FlagGroup): string {
+  const flags = (Object.entries(FLAGS) as [string, FlagDef][]).filter(
+    ([, flag]) => flag.group === group && !flag.hidden,
+  );
+  const allHeadless = flags.every(([, flag]) => flag.mode === "headless");
+  return section(
+    allHeadless ? `${group} (with -p)` : group,
+    flags.map(([name, flag]) => [label(name, flag), text(flag, !allHeadless)]),
+  );
 }
 
 const INTRO = `letta: a coding agent for the terminal that remembers
@@ -38,10 +40,10 @@ function label(name: string, flag: FlagDef): string {
   return `${letter}--${name}${flag.hint ? ` ${flag.hint}` : ""}`;
 }
 
-function text(flag: FlagDef): string {
+function text(flag: FlagDef, sayMode: boolean): string {
   const notes = [
     ...(flag.values && flag.values.length > 1 ? [flag.values.join("|")] : []),
-    ...(flag.mode === "headless" && flag.alias !== "p" ? ["with -p"] : []),
+    ...(sayMode && flag.mode === "headless" && flag.alias !== "p" ? ["with -p"] : []),
   ];
   return notes.length > 0 ? `${flag.help} [${notes.join("; ")}]` : flag.help;
 }
