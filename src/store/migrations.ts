@@ -115,8 +115,10 @@ const STEPS: string[] = [
     owner_start TEXT NOT NULL,
     heartbeat_at TEXT NOT NULL,
     created_at TEXT NOT NULL,
-    completed_at TEXT
+    completed_at TEXT,
+    has_chunks INTEGER NOT NULL            -- 0 once its stream was dropped
   ) STRICT;
+  CREATE INDEX runs_prunable ON runs(completed_at) WHERE has_chunks = 1;
   CREATE INDEX runs_conversation ON runs(conversation_key, created_at);
   CREATE INDEX runs_active ON runs(conversation_key) WHERE status = 'running';
 

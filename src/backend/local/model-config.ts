@@ -1,0 +1,106 @@
+// What one request is made with: the agent's settings, overlaid by the conversation's, overlaid by the request's.
+
+import type { ModelAdapter, ModelTool, ReasoningLevel } from "@/backend/model.ts";
+import { ProviderError } from "@/backend/model.ts";
+import type { AgentState, ModelSettings, SendBody } from "@/backend/wire.ts";
+import type { LocalContext } from "./context.ts";
+import type { ConversationRow } from "./conversations.ts";
+import { renderSkills, resolvePrompt } from "./prompt.ts";
+import { estimateText, estimateTools } from "./tokens.ts";
+import { noProviderError } from "./wire-error.ts";
+
+/** When nobody knows a model's window, compaction starts as if it were this large. */
+export const FALLBACK_WINDOW = 128_000;
+const LEVELS: ReasoningLevel[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+export interface ModelConfig {
+  adapter: ModelAdapter;
+  handle: string;
+  system: string;
+  tools: ModelTool[];
+  settings: ModelSettings;
+  reasoning?: ReasoningLevel;
+  maxTokens?: number;
+  /** Null: unknown. */
+  contextWindow: number | null;
+  /** Tokens above which the conversation is compacted. */
+  threshold: number;
+  /** Tokens of system prompt and tools. */
+  fixedTokens: number;
+  /** False: the model takes no images. */
+  vision: boolean;
+}
+
+export async function resolveConfig(
+  context: LocalContext,
+  agent: AgentState,
+  conversation: ConversationRow,
+  body: Omit<SendBody, "messages">,
+): Promise<ModelConfig> {
+  const adapter = await context.models();
+  const handle =
+    chosen(body.override_model) ?? chosen(conversation.model) ?? chosen(agent.model) ?? (await adapter.defaultModel());
+  if (!handle) throw noProviderError();
+  const record = await adapter.resolveModel(handle);
+  const settings: ModelSettings = {
+    ...agent.model_settings,
+    ...(conversation.model_settings ? (JSON.parse(conversation.model_settings) as ModelSettings) : {}),
+  };
+  const contextWindow =
+    conversation.context_window_limit ?? agent.context_window_limit ?? record.max_context_window ?? null;
+  if (contextWindow === null) {
+    context.warnOnce(
+      `The context window of ${handle} is unknown; compaction assumes ${FALLBACK_WINDOW} tokens. Set a context window limit for the agent or the provider.`,
+    );
+  }
+  const prompt = body.override_system ?? resolvePrompt(context, conversation.key, agent);
+  const system = [prompt, renderSkills(body.client_skills ?? [])].filter(Boolean).join("\n\n");
+  const tools = body.client_tools ?? [];
+  const reasoning = reasoningLevel(settings);
+  const maxTokens = settings.max_output_tokens ?? settings.max_tokens;
+  return {
+    adapter,
+    handle,
+    system,
+    tools,
+    settings,
+    ...(reasoning && { reasoning }),
+    ...(typeof maxTokens === "number" && maxTokens > 0 && { maxTokens }),
+    contextWindow,
+    threshold: compactionThreshold(contextWindow ?? FALLBACK_WINDOW),
+    fixedTokens: estimateText(system) + estimateTools(tools),
+    vision: record.vision,
+  };
+}
+
+/** Window minus room for a reply: a fifth, at most 16,384 tokens (spec 02 §3.6). */
+export function compactionThreshold(contextWindow: number): number {
+  return contextWindow - Math.min(16_384, Math.max(1, Math.floor(contextWindow * 0.2)));
+}
+
+/** System prompt and tools alone must leave room: an engine that cuts the prompt silently is worse than an error. */
+export function assertFits(config: ModelConfig): void {
+  const { contextWindow, fixedTokens, handle } = config;
+  if (contextWindow === null || fixedTokens < contextWindow) return;
+  throw new ProviderError(
+    "context_overflow",
+    `System prompt and tools take about ${fixedTokens} tokens, but the context window of ${handle} is ${contextWindow} tokens`,
+    {
+      retryable: false,
+      hint: "Serve the model with a larger window (Ollama: OLLAMA_CONTEXT_LENGTH), raise the context window limit, or use fewer tools and skills and a shorter system prompt.",
+    },
+  );
+}
+
+function chosen(handle: string | null | undefined): string | null {
+  const isDefault = !handle || handle === "auto" || handle === "local/default" || handle.startsWith("letta/");
+  return isDefault ? null : handle;
+}
+
+function reasoningLevel(settings: ModelSettings): ReasoningLevel | undefined {
+  const nested = settings.reasoning as { reasoning_effort?: unknown } | null | undefined;
+  const thinking = settings.thinking as { type?: unknown } | null | undefined;
+  if (thinking?.type === "disabled") return "none";
+  const wish = nested?.reasoning_effort ?? settings.effort ?? settings.reasoning_effort;
+  return LEVELS.find((level) => level === wish);
+}

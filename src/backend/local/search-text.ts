@@ -1,0 +1,40 @@
+// The text of a message that search finds. Reminders of the harness are not what anybody said, so they are left out.
+
+import type { ModelMessage } from "@/backend/model.ts";
+import type { SearchHit } from "@/backend/wire.ts";
+import type { MessageMeta } from "./messages.ts";
+import { toWireCall } from "./projection.ts";
+
+/** Longer texts are searchable by their beginning. */
+const MAX_CHARS = 256 * 1024;
+
+export function searchableText(
+  body: ModelMessage,
+  meta: MessageMeta,
+): { role: SearchHit["role"]; text: string } | null {
+  const found = rolesText(body, meta);
+  const text = found.text.slice(0, MAX_CHARS).trim();
+  return text ? { role: found.role, text } : null;
+}
+
+function rolesText(body: ModelMessage, meta: MessageMeta): { role: SearchHit["role"]; text: string } {
+  if (meta.compaction) return { role: "summary", text: meta.compaction.summary };
+  if (body.role === "user") {
+    const parts = typeof body.content === "string" ? [{ type: "text" as const, text: body.content }] : body.content;
+    const texts = parts.map((part) => (part.type === "text" ? stripReminders(part.text).trim() : ""));
+    return { role: "user", text: texts.filter(Boolean).join("\n") };
+  }
+  if (body.role === "toolResult") {
+    return { role: "tool", text: body.content.map((part) => (part.type === "text" ? part.text : "")).join("\n") };
+  }
+  const lines = body.content.map((part) => {
+    if (part.type === "text") return part.text;
+    return part.type === "toolCall" ? `${part.name} ${toWireCall(part).arguments}` : "";
+  });
+  return { role: "assistant", text: lines.filter(Boolean).join("\n") };
+}
+
+export function stripReminders(text: string): string {
+  if (!text.includes("<system-")) return text;
+  return text.replace(/<(system-reminder|system-alert)>[\s\S]*?<\/\1>/g, "");
+}
