@@ -14,6 +14,8 @@ export interface UpstreamMessage {
   interrupted: boolean;
   createdAt: string;
   body: ModelMessage;
+  /** Of a `summary`: its text and the numbers the other client noted. */
+  compaction: { summary: string; stats: Record<string, unknown> } | null;
 }
 
 export interface Transcript {
@@ -49,7 +51,7 @@ export function parseTranscript(text: string): Transcript {
     messages.delete(message.id);
     messages.set(message.id, message);
   }
-  const paired = dropOrphanResults([...messages.values()]);
+  const paired = pairResults([...messages.values()]);
   const orphans = messages.size - paired.length;
   if (orphans > 0) problems.push(`${orphans} tool results without their call were left out`);
   return { messages: paired, problems };
@@ -79,7 +81,11 @@ const Usage = v.object({
   totalTokens: v.fallback(v.number(), 0),
   cost: v.nullish(v.object({ total: v.nullish(v.number()) })),
 });
-const Metadata = v.nullish(v.object({ created_at: v.nullish(v.string()), compaction: v.optional(v.unknown()) }));
+const CompactionSchema = v.object({
+  summary: v.nullish(v.string(), ""),
+  stats: v.nullish(v.record(v.string(), v.unknown()), {}),
+});
+const Metadata = v.nullish(v.object({ created_at: v.nullish(v.string()), compaction: v.nullish(CompactionSchema) }));
 
 const shared = { id: v.string(), timestamp: v.nullish(v.number()), metadata: Metadata };
 const MessageSchema = v.variant("role", [
@@ -122,28 +128,31 @@ const RowSchema = v.union([
   v.object({
     type: v.picklist(["message", "compaction"]),
     timestamp: v.nullish(v.string()),
+    summary: v.nullish(v.string()),
     message: MessageSchema,
   }),
   v.pipe(
     MessageSchema,
-    v.transform((message) => ({ type: "message" as const, timestamp: null, message })),
+    v.transform((message) => ({ type: "message" as const, timestamp: null, summary: null, message })),
   ),
 ]);
 type Row = v.InferOutput<typeof RowSchema>;
 type RowMessage = Row["message"];
 
 /** A message without a time of its own gets that of the one before it. */
-function toMessage({ type, timestamp, message }: Row, lastTime: number): UpstreamMessage {
+function toMessage({ type, timestamp, summary, message }: Row, lastTime: number): UpstreamMessage {
   const time = message.timestamp ?? Date.parse(message.metadata?.created_at ?? timestamp ?? "");
   const at = Number.isFinite(time) ? time : lastTime;
+  const noted = message.metadata?.compaction ?? (type === "compaction" ? { summary: summary ?? "", stats: {} } : null);
   const cut = message.role === "assistant" && (message.stopReason === "error" || message.stopReason === "aborted");
   return {
     id: message.id,
-    kind: type === "compaction" || message.metadata?.compaction ? "summary" : "message",
+    kind: noted ? "summary" : "message",
     otid: (message.role === "user" && message.otid) || null,
     interrupted: cut,
     createdAt: message.metadata?.created_at ?? new Date(at).toISOString(),
     body: toBody(message, at),
+    compaction: noted && { summary: noted.summary || (summary ?? ""), stats: noted.stats },
   };
 }
 
@@ -187,21 +196,38 @@ function toUsage(usage: v.InferOutput<typeof Usage> | null | undefined): ModelAs
   };
 }
 
-/** A result counts only directly after the reply that holds its call; calls of failed replies were never run. */
-function dropOrphanResults(messages: UpstreamMessage[]): UpstreamMessage[] {
-  let open = new Set<string>();
-  return messages.filter(({ body, interrupted }) => {
+/** A result counts only directly after the reply that holds its call; calls of failed replies were never run. Results
+ *  get exactly their call's id, and an id used twice in a conversation gets a number. */
+function pairResults(messages: UpstreamMessage[]): UpstreamMessage[] {
+  const used = new Set<string>();
+  let open = new Map<string, string>();
+  return messages.flatMap((message): UpstreamMessage[] => {
+    const { body, interrupted } = message;
+    if (body.role === "user") open.clear();
     if (body.role === "assistant") {
-      open = new Set(
-        interrupted ? [] : body.content.flatMap((part) => (part.type === "toolCall" ? callId(part.id) : [])),
-      );
-    } else if (body.role === "user") {
-      open.clear();
-    } else {
-      return open.delete(callId(body.toolCallId));
+      const calls = new Map<string, string>();
+      const content = body.content.map((part) => {
+        if (part.type !== "toolCall") return part;
+        const id = uniqueId(part.id, used);
+        calls.set(callId(part.id), id);
+        return id === part.id ? part : { ...part, id };
+      });
+      open = interrupted ? new Map() : calls;
+      return [{ ...message, body: { ...body, content } }];
     }
-    return true;
+    if (body.role !== "toolResult") return [message];
+    const toolCallId = open.get(callId(body.toolCallId));
+    if (toolCallId === undefined) return [];
+    open.delete(callId(body.toolCallId));
+    return [{ ...message, body: { ...body, toolCallId } }];
   });
+}
+
+function uniqueId(id: string, used: Set<string>): string {
+  let unique = id;
+  for (let count = 2; used.has(unique); count++) unique = `${id}-${count}`;
+  used.add(unique);
+  return unique;
 }
 
 /** Some providers append their own item id after a bar; the part before it identifies the call. */
