@@ -1,0 +1,44 @@
+// How many shell commands the permission checker decides in a second, with the rules a busy project has.
+
+import { tempHome } from "../../test/support/binary.ts";
+
+const COMMANDS = [
+  "git status",
+  "git diff --stat HEAD~3 -- src",
+  "ls -la src | head -20",
+  "grep -rn 'needle' src --include='*.ts' | sort | uniq -c",
+  "cat package.json && bun test test/engine",
+  "rm -rf node_modules && npm ci",
+  "find . -name '*.md' -exec wc -l {} +",
+  'for f in *.ts; do echo "$f"; done',
+];
+
+export async function measureChecks(): Promise<number> {
+  using home = tempHome();
+  const { createPermissionChecker } = await import("@/permissions/checker.ts");
+  const { readEnv } = await import("@/store/env.ts");
+  const { resolvePaths } = await import("@/store/paths.ts");
+  const { openSettings } = await import("@/store/settings.ts");
+  const { openTrust } = await import("@/store/trust.ts");
+  const paths = resolvePaths(readEnv({ HOME: home.path }));
+  const settings = await openSettings({ paths, cwd: home.workdir });
+  const checker = createPermissionChecker({
+    settings,
+    trust: await openTrust({ paths, settings }),
+    paths,
+    cwd: home.workdir,
+    allowedTools: ["Bash(git diff:*)", "Bash(bun test:*)", "Read(src/**)", "Bash(npm run:*)"],
+    disallowedTools: ["Bash(rm -rf:*)", "Read(.env)"],
+    interactive: true,
+  });
+  const check = async (count: number) => {
+    for (let index = 0; index < count; index++) {
+      await checker.check("Bash", [{ kind: "shell", command: COMMANDS[index % COMMANDS.length]!, cwd: home.workdir }]);
+    }
+  };
+  await check(2_000);
+  const count = 20_000;
+  const startedAt = performance.now();
+  await check(count);
+  return count / ((performance.now() - startedAt) / 1000);
+}
