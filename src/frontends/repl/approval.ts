@@ -1,0 +1,121 @@
+// What a person decides about: the block with question, subject and diff, the answers, and how an answer becomes a
+// Decision. The subject is shown as it is, with every deceptive character spelled out.
+
+import type { Decision, EngineEvent } from "@/engine/events.ts";
+import { escapeDeceptive, toPlainLine, wrap } from "@/lib/terminal-text.ts";
+import type { Answer, Choice } from "./choice.ts";
+import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
+import { formatCount, type Theme } from "./theme.ts";
+
+export type ApprovalRequest = Extract<EngineEvent, { type: "approval_requested" }>;
+
+type Verdict = "yes" | "always" | "no";
+
+export interface ApprovalViewOptions {
+  theme: Theme;
+  columns: number;
+  cwd: string;
+}
+
+/** Argument text shown at most; the rest is counted. */
+const MAX_ARGUMENT_LINES = 40;
+/** Diff lines shown per file. */
+const REVIEW_LINES = 200;
+
+/** Printed once, above the answers; stays in the scrollback. */
+export function approvalBlock(request: ApprovalRequest, { theme, columns, cwd }: ApprovalViewOptions): string[] {
+  const count = request.count > 1 ? theme.dim(` (${request.index} of ${request.count})`) : "";
+  const lines = [theme.bold(theme.yellow(`? ${question(request)}`)) + count];
+  const room = Math.max(10, columns - 3);
+  if (request.diffs.length > 0) {
+    for (const diff of request.diffs) {
+      lines.push(`  ${escapeDeceptive(shortPath(diff.path, cwd))} ${formatChange(diff, theme)}`);
+      lines.push(
+        ...formatDiff(diff, { theme, columns: room, limit: REVIEW_LINES, review: true }).map((line) => `  ${line}`),
+      );
+    }
+  } else lines.push(...subject(request, room).map((line) => `  ${line}`));
+  lines.push(...wrap(theme.dim(reasonText(request)), room).map((line) => `  ${line}`));
+  return lines;
+}
+
+export function approvalChoice(request: ApprovalRequest): Choice<Verdict> {
+  const rules = request.suggestions;
+  const where = rules[0]?.scope === "session" ? "in this session" : "in this project";
+  const names = rules.map((suggestion) => toPlainLine(escapeDeceptive(suggestion.rule))).join(", ");
+  return {
+    title: [],
+    items: [
+      { value: "yes", label: "Yes", keys: ["y"] },
+      ...(rules.length > 0
+        ? [{ value: "always" as const, label: `Yes, and don't ask again ${where} for ${names}` }]
+        : []),
+      { value: "no", label: "No, and tell the agent why", keys: ["n"], input: true },
+    ],
+  };
+}
+
+/** Null (Esc, Ctrl-C) denies what is left of the batch and ends the turn. */
+export function toDecision(request: ApprovalRequest, answer: Answer<Verdict> | null): Decision {
+  if (!answer) return { behavior: "deny", reason: "The user cancelled.", interrupt: true };
+  switch (answer.values[0]) {
+    case "yes":
+      return { behavior: "allow" };
+    case "always":
+      return { behavior: "allow", addRules: request.suggestions };
+    default:
+      return answer.text ? { behavior: "deny", reason: answer.text } : { behavior: "deny" };
+  }
+}
+
+/** One line for the scrollback, so that it says what was answered. */
+export function decisionLine(decision: Decision, theme: Theme): string {
+  if (decision.behavior === "allow")
+    return theme.dim(decision.addRules?.length ? "  yes, and don't ask again" : "  yes");
+  return theme.yellow(decision.reason && !decision.interrupt ? `  no: ${toPlainLine(decision.reason)}` : "  no");
+}
+
+function question({ call, diffs }: ApprovalRequest): string {
+  if (diffs.length > 0) {
+    if (diffs.every((diff) => diff.kind === "create"))
+      return diffs.length > 1 ? "Create these files?" : "Create this file?";
+    if (diffs.every((diff) => diff.kind === "delete"))
+      return diffs.length > 1 ? "Delete these files?" : "Delete this file?";
+    return diffs.length > 1 ? "Make these edits?" : "Make this edit?";
+  }
+  if (typeof call.args.command === "string") return "Run this command?";
+  return `Use ${toPlainLine(escapeDeceptive(call.tool))}?`;
+}
+
+/** A command whole, with its description; anything else as its arguments. */
+function subject({ call }: ApprovalRequest, room: number): string[] {
+  const { command, description, ...others } = call.args;
+  if (typeof command !== "string") return limited(argumentLines(call.args, room));
+  const lines = wrapAll(command, room);
+  if (typeof description === "string") lines.push(...wrapAll(`# ${toPlainLine(escapeDeceptive(description))}`, room));
+  return [...limited(lines), ...limited(argumentLines(others, room))];
+}
+
+function argumentLines(args: Record<string, unknown>, room: number): string[] {
+  return Object.entries(args).flatMap(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return wrapAll(`${name}: ${text}`, room);
+  });
+}
+
+function wrapAll(text: string, room: number): string[] {
+  return text.split("\n").flatMap((line) => wrap(escapeDeceptive(line), room));
+}
+
+function limited(lines: string[]): string[] {
+  if (lines.length <= MAX_ARGUMENT_LINES) return lines;
+  const hidden = lines.length - MAX_ARGUMENT_LINES;
+  // The end is as telling as the beginning: a long harmless command may end in a harmful one.
+  const half = MAX_ARGUMENT_LINES / 2;
+  return [...lines.slice(0, half), `… ${formatCount(hidden)} more lines …`, ...lines.slice(-half)];
+}
+
+function reasonText({ reason }: ApprovalRequest): string {
+  const rule = reason.rule ? ` (${escapeDeceptive(reason.rule)})` : "";
+  return toPlainLine(`asked because: ${escapeDeceptive(reason.detail || reason.by)}${rule}`);
+}

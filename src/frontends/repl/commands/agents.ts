@@ -1,0 +1,30 @@
+import { backfillLines } from "../backfill.ts";
+import { agentChoice } from "../pickers.ts";
+import type { ReplCommand } from "./command.ts";
+
+export const agents: ReplCommand = {
+  name: "agents",
+  aliases: ["agent"],
+  summary: "Choose another agent, or make a new one",
+  async run(_args, session) {
+    const { app, ui } = session;
+    const { pinnedAgentIds } = await import("@/agent/pins.ts");
+    const pinned = pinnedAgentIds(app.settings.user, app.serverKey);
+    const all = (await app.backend.listAgents({ limit: 200 })).items;
+    const choice = agentChoice(all, { pinned, current: session.agent.id, now: session.now() });
+    choice.items.push({ value: null, label: "New agent", hint: "with an empty memory" });
+    const answer = await ui.choose(choice);
+    if (!answer) return;
+    const picked = answer.values[0] ?? null;
+    if (picked === session.agent.id) return session.say(`${session.agent.name} is the current agent.`);
+    const agentId = picked ?? (await create(session)).id;
+    await session.switchTo({ agentId, conversationId: "default" });
+    session.say(`Now talking to ${session.agent.name}.`);
+    session.print(await backfillLines(app.backend, session.ref, { theme: ui.theme, columns: ui.columns() }));
+  },
+};
+
+async function create({ app, model }: Parameters<ReplCommand["run"]>[1]) {
+  const { defaultAgent } = await import("@/agent/default-agent.ts");
+  return app.backend.createAgent(defaultAgent({ model }));
+}

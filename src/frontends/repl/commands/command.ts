@@ -1,0 +1,15 @@
+// A slash command: one file defines it, one line in registry.ts registers it, `/help` and completion are derived.
+
+import type { ReplSession } from "../session.ts";
+
+export interface ReplCommand {
+  name: string;
+  aliases?: string[];
+  /** Arguments for people, for example `[id]`. */
+  args?: string;
+  summary: string;
+  /** May run while a turn does. Others are refused then, and what was typed is kept. */
+  whileBusy?: boolean;
+  /** Throws LettaError for what the user should read. */
+  run(args: string, session: ReplSession): Promise<void> | void;
+}

@@ -1,0 +1,162 @@
+// Line mode without a terminal to draw on (TERM=dumb, pipes): lines in, lines out, no cursor movement, no raw keys. Input
+// is taken one line at a time when someone wants it, so that a script's next line answers a question instead of
+// becoming a message.
+
+import type { Terminal } from "@/lib/terminal.ts";
+import { toPlainLine } from "@/lib/terminal-text.ts";
+import { type Answer, type Choice, parseAnswer, plainChoiceLines, plainChoicePrompt } from "./choice.ts";
+import type { Theme } from "./theme.ts";
+import type { Ui, UiHandlers, UiView } from "./ui.ts";
+
+export interface LineUiOptions {
+  terminal: Terminal;
+  theme: Theme;
+}
+
+export class LineUi implements Ui {
+  readonly interactive = false;
+  readonly theme: Theme;
+  readonly #terminal: Terminal;
+  readonly #decoder = new TextDecoder();
+  #lines: string[] = [];
+  #partial = "";
+  #ended = false;
+  #waiting: ((line: string | null) => void)[] = [];
+  #view: UiView | null = null;
+  #handlers: UiHandlers | null = null;
+  /** A prompt is on the current line. */
+  #prompted = false;
+  #running = false;
+
+  constructor({ terminal, theme }: LineUiOptions) {
+    this.#terminal = terminal;
+    this.theme = theme;
+  }
+
+  columns(): number {
+    return this.#terminal.columns;
+  }
+
+  print(lines: string[]): void {
+    this.append(lines.map((line) => `${line}\n`).join(""));
+  }
+
+  append(text: string): void {
+    if (this.#prompted) this.#terminal.write("\n");
+    this.#prompted = false;
+    this.#terminal.write(text);
+  }
+
+  async choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
+    this.print(plainChoiceLines(choice));
+    for (;;) {
+      this.append(plainChoicePrompt(choice));
+      const line = await this.#readLine(signal);
+      if (line === null) return null;
+      const answer = parseAnswer(choice, line);
+      if (answer) return answer;
+      this.print([`Answer with a number (1-${choice.items.length}).`]);
+    }
+  }
+
+  /** A pipe or a dumb terminal cannot hide what is typed, so nothing secret is asked here. */
+  async askSecret(prompt: string): Promise<string | null> {
+    this.print([
+      `${toPlainLine(prompt)} cannot be asked without a terminal; use \`letta connect\` or an environment variable.`,
+    ]);
+    return null;
+  }
+
+  setInput(text: string): void {
+    this.print([`not sent: ${toPlainLine(text)}`]);
+  }
+
+  bell(): void {}
+  clear(): void {}
+  refresh(): void {
+    void this.#pump();
+  }
+
+  start(handlers: UiHandlers, view: UiView): void {
+    const first = this.#view === null;
+    this.#handlers = handlers;
+    this.#view = view;
+    if (first) {
+      process.on("SIGINT", this.#onInterrupt);
+      this.#terminal.onData((bytes) => this.#receive(bytes));
+    }
+    void this.#pump();
+  }
+
+  stop(): void {
+    if (!this.#view) return;
+    this.#view = null;
+    process.off("SIGINT", this.#onInterrupt);
+    for (const resolve of this.#waiting.splice(0)) resolve(null);
+    if (this.#prompted) this.#terminal.write("\n");
+    this.#terminal.close();
+  }
+
+  readonly #onInterrupt = (): void => {
+    if (!this.#handlers?.interrupt()) this.#handlers?.exit();
+  };
+
+  /** Takes the next line as a message whenever nothing runs. */
+  async #pump(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    try {
+      while (this.#view?.idle()) {
+        if (!this.#prompted) {
+          this.#terminal.write("> ");
+          this.#prompted = true;
+        }
+        const line = await this.#readLine();
+        this.#prompted = false;
+        if (!this.#view) return;
+        if (line === null) return this.#handlers?.exit();
+        this.#submit(line);
+      }
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  #submit(line: string): void {
+    const text = line.trimEnd();
+    if (text.trim() === "") return this.#handlers?.emptyEnter();
+    const shell = text.startsWith("!");
+    this.#handlers?.submit(shell ? text.slice(1).trim() : text, shell);
+  }
+
+  #receive(bytes: Uint8Array | null): void {
+    if (bytes === null) {
+      if (this.#partial !== "") this.#lines.push(this.#partial);
+      this.#partial = "";
+      this.#ended = true;
+    } else {
+      const pieces = (this.#partial + this.#decoder.decode(bytes, { stream: true })).split(/\r?\n/);
+      this.#partial = pieces.pop() ?? "";
+      this.#lines.push(...pieces);
+    }
+    while (this.#waiting.length > 0 && (this.#lines.length > 0 || this.#ended))
+      this.#waiting.shift()?.(this.#lines.shift() ?? null);
+  }
+
+  #readLine(signal?: AbortSignal): Promise<string | null> {
+    const ready = this.#lines.shift();
+    if (ready !== undefined) return Promise.resolve(ready);
+    if (this.#ended || signal?.aborted) return Promise.resolve(null);
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      signal?.addEventListener(
+        "abort",
+        () => {
+          this.#waiting = this.#waiting.filter((candidate) => candidate !== resolve);
+          resolve(null);
+        },
+        { once: true },
+      );
+    });
+  }
+}

@@ -1,0 +1,160 @@
+// `letta` in a terminal: opens the surface, shows where one is, and runs the sitting until the user leaves. The first
+// prompt comes before everything that can wait (history, the end of the conversation, questions).
+
+import { openSession, planSession, type Selection, type Session, type SessionPlan } from "@/agent/resolve.ts";
+import type { App } from "@/app.ts";
+import { EXIT_OK, EXIT_SIGTERM } from "@/exit-codes.ts";
+import { LettaError } from "@/lib/errors.ts";
+import { openTerminal, type Terminal } from "@/lib/terminal.ts";
+import { COMMANDS } from "./commands/registry.ts";
+import { complete } from "./complete.ts";
+import { createFileIndex } from "./files.ts";
+import { createHistory } from "./history.ts";
+import { LineUi } from "./line-ui.ts";
+import { ReplSession } from "./session.ts";
+import { askTrust, farewellLines, headerLines, offerModel, showBackfill } from "./start.ts";
+import { TerminalUi } from "./terminal-ui.ts";
+import { createTheme } from "./theme.ts";
+import type { Ui, UiHandlers, UiView } from "./ui.ts";
+
+export interface ReplOptions {
+  /** What chooses agent, conversation and model; a person is asked where it leaves a choice. */
+  selection: Selection;
+  initialPrompt?: string;
+  /** Default: the terminal of this process. */
+  terminal?: Terminal;
+  now?: () => number;
+}
+
+/** Returns the exit code. The terminal is as it was, whatever happened. */
+export async function runRepl(app: App, options: ReplOptions): Promise<number> {
+  const terminal = options.terminal ?? openTerminal({ dumb: app.env.dumbTerminal });
+  const now = options.now ?? Date.now;
+  const theme = createTheme(!app.env.noColor && terminal.interactive);
+  const ui = terminal.interactive ? new TerminalUi({ terminal, theme, now }) : new LineUi({ terminal, theme });
+  try {
+    const opened = await openWithChoices(app, options.selection, ui);
+    if (!opened) return EXIT_OK;
+    return await sit(app, opened, ui, options, now);
+  } finally {
+    ui.stop();
+  }
+}
+
+async function sit(app: App, opened: Session, ui: Ui, options: ReplOptions, now: () => number): Promise<number> {
+  const history = createHistory(app.paths.history, app.settings.projectRoot ?? app.cwd);
+  const session = new ReplSession({ app, ui, history, ...opened, now });
+  ui.print(headerLines(app, opened, ui));
+  for (const warning of opened.warnings) session.warn(warning);
+  for (const { file, message } of app.settings.problems) session.warn(`${file}: ${message}`);
+  ui.start(handlersOf(session), session.view());
+  const signals = onSignals(session);
+  try {
+    const started = begin(session, options.initialPrompt);
+    await Promise.race([session.run(), session.untilForced()]);
+    await Promise.race([started, session.untilForced()]);
+    ui.print(farewellLines(session));
+    return signals.received ?? EXIT_OK;
+  } finally {
+    signals.dispose();
+  }
+}
+
+/** After the first prompt is on screen. */
+async function begin(session: ReplSession, initialPrompt: string | undefined): Promise<void> {
+  try {
+    session.history.load();
+    await showBackfill(session);
+    await askTrust(session);
+    if (session.model === "") await offerModel(session);
+    if (initialPrompt) session.send(initialPrompt);
+    await session.remember();
+  } catch (error) {
+    session.showError(error);
+  }
+}
+
+function handlersOf(session: ReplSession): UiHandlers {
+  const files = createFileIndex(() => session.app.cwd, session.now);
+  return {
+    submit: (text, shell) => session.submit(text, shell),
+    steer: (text) => session.steer(text),
+    emptyEnter: () => session.releaseQueue(),
+    interrupt: () => session.interrupt(),
+    exit: () => session.exit(),
+    cycleMode: () => session.cycleMode(),
+    expand: () => session.expand(),
+    complete: (text, cursor) => complete(text, cursor, COMMANDS, files),
+  };
+}
+
+/** Null when the user left instead of choosing. */
+async function openWithChoices(app: App, selection: Selection, ui: Ui): Promise<Session | null> {
+  let current = selection;
+  for (;;) {
+    const plan = await planSession(app, current);
+    if (!("choose" in plan)) return openSession(app, plan satisfies SessionPlan);
+    const { agentChoice, conversationChoice } = await import("./pickers.ts");
+    const now = Date.now();
+    if (plan.choose === "agent") {
+      const picked = await ask(ui, () => ui.choose(agentChoice(plan.agents, { pinned: [], current: null, now })));
+      const id = picked?.values[0];
+      if (!id) return null;
+      current = { ...current, agent: id };
+    } else {
+      const choice = await conversationChoice(app.backend, plan.agent, now);
+      if (choice.items.length === 0)
+        throw new LettaError("not_found", `${plan.agent.name} has no conversation to resume`, {
+          hint: "Start one with: letta --new",
+        });
+      const picked = await ask(ui, () => ui.choose(choice));
+      const id = picked?.values[0];
+      if (!id) return null;
+      current = { ...current, agent: plan.agent.id, conversation: id, chooseConversation: false };
+    }
+  }
+}
+
+/** A question before the sitting has begun: there is nothing else to show or to interrupt. */
+async function ask<T>(ui: Ui, question: () => Promise<T>): Promise<T> {
+  ui.start(NO_HANDLERS, EMPTY_VIEW);
+  return question();
+}
+
+const NO_HANDLERS: UiHandlers = {
+  submit() {},
+  steer() {},
+  emptyEnter() {},
+  interrupt: () => false,
+  exit() {},
+  cycleMode() {},
+  expand() {},
+  complete: async () => null,
+};
+
+const EMPTY_VIEW: UiView = {
+  live: () => [],
+  busy: () => null,
+  idle: () => false,
+  queue: () => [],
+  status: () => "",
+  history: () => [],
+};
+
+/** A closed terminal or a polite kill ends the sitting in order: the turn is aborted, its state saved. */
+function onSignals(session: ReplSession): { received: number | null; dispose(): void } {
+  const state = {
+    received: null as number | null,
+    dispose() {
+      process.off("SIGTERM", terminate);
+      process.off("SIGHUP", terminate);
+    },
+  };
+  const terminate = (): void => {
+    state.received = EXIT_SIGTERM;
+    session.exit();
+  };
+  process.on("SIGTERM", terminate);
+  process.on("SIGHUP", terminate);
+  return state;
+}

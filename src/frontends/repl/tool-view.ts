@@ -1,0 +1,111 @@
+// One tool call as lines: `• Name subject`, then `└ result`. Everything but the bullet and the signs comes from a
+// model, a file or a program, and is made plain before it is shown.
+
+import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
+import { toPlainLine, toPlainText, truncate } from "@/lib/terminal-text.ts";
+import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
+import { LIVE_SHELL_LINES, SHELL_RESULT_CHARS, SHELL_RESULT_LINES } from "./limits.ts";
+import { formatDuration, SYMBOLS, type Theme } from "./theme.ts";
+import { formatTodos } from "./todo-view.ts";
+
+export interface ToolViewOptions {
+  theme: Theme;
+  columns: number;
+  cwd: string;
+}
+
+/** A call whose result is known. `live`: it streamed output (shells). `seenDiff`: the approval already showed it. */
+export interface FinishedCall {
+  call: ToolCallInfo;
+  result: ToolOutcome;
+  durationMs: number;
+  live: boolean;
+  seenDiff: boolean;
+}
+
+/** Shown while it runs: the call and the last lines of its output. */
+export function runningLines(
+  call: ToolCallInfo,
+  output: string,
+  elapsedMs: number,
+  { theme, columns }: ToolViewOptions,
+): string[] {
+  const elapsed = elapsedMs >= 1000 ? theme.dim(` ${formatDuration(Math.floor(elapsedMs / 1000) * 1000)}`) : "";
+  const tail = outputLines(output).slice(-LIVE_SHELL_LINES);
+  return [
+    headLine(theme.cyan(SYMBOLS.pending), call, theme, columns - 8) + elapsed,
+    ...tail.map((line) => theme.dim(truncate(`    ${line}`, columns - 1))),
+  ];
+}
+
+export function finishedLines(finished: FinishedCall, options: ToolViewOptions): string[] {
+  const { theme, columns } = options;
+  const { call, result } = finished;
+  const head = headLine(bullet(result, theme), call, theme, columns);
+  const [first, ...rest] = resultLines(finished, options);
+  if (first === undefined) return [head];
+  return [head, `  ${theme.dim(SYMBOLS.result)} ${first}`, ...rest.map((line) => `    ${line}`)];
+}
+
+/** The call's name and subject, at most two rows. */
+export function headLine(mark: string, call: ToolCallInfo, theme: Theme, columns: number): string {
+  const subject = toPlainLine(call.title);
+  const name = toPlainLine(call.tool);
+  return truncate(`${mark} ${theme.bold(name)}${subject ? ` ${subject}` : ""}`, columns * 2 - 2);
+}
+
+function bullet(result: ToolOutcome, theme: Theme): string {
+  if (result.outcome === "denied" || result.outcome === "interrupted") return theme.yellow(SYMBOLS.denied);
+  return result.status === "error" ? theme.red(SYMBOLS.error) : theme.green(SYMBOLS.ok);
+}
+
+function resultLines(finished: FinishedCall, { theme, columns, cwd }: ToolViewOptions): string[] {
+  const { call, result, durationMs, live, seenDiff } = finished;
+  const room = Math.max(16, columns - 6);
+  const text = outputText(result);
+  if (result.outcome === "interrupted") return [theme.yellow("interrupted")];
+  if (result.outcome === "denied") return [theme.yellow(truncate(toPlainLine(text) || "denied", room))];
+  if (result.status === "error") return shortened(text, theme, room).map(theme.red);
+  const diffs = result.diff ?? [];
+  if (diffs.length > 0)
+    return diffs.flatMap((diff) => [
+      diffs.length > 1 ? `${shortPath(diff.path, cwd)} ${formatChange(diff, theme)}` : formatChange(diff, theme),
+      ...(seenDiff ? [] : formatDiff(diff, { theme, columns: room })),
+    ]);
+  const todos = formatTodos(call.args, theme);
+  if (todos) return todos;
+  const took = durationMs >= 1000 ? theme.dim(` ${formatDuration(durationMs)}`) : "";
+  if (live) {
+    const lines = shortened(text, theme, room);
+    return lines.map((line, index) => theme.dim(line) + (index === lines.length - 1 ? took : ""));
+  }
+  const summary = toPlainLine(result.summary ?? outputLines(text)[0] ?? "");
+  return [theme.dim(truncate(summary || "done", room)) + took];
+}
+
+/** The first lines of an output, and how many more there are. */
+function shortened(text: string, theme: Theme, room: number): string[] {
+  const lines = outputLines(text);
+  if (lines.length === 0) return ["(no output)"];
+  let chars = 0;
+  const shown: string[] = [];
+  for (const line of lines.slice(0, SHELL_RESULT_LINES)) {
+    if (chars > SHELL_RESULT_CHARS) break;
+    shown.push(truncate(line, Math.min(room, Math.max(20, SHELL_RESULT_CHARS - chars))));
+    chars += line.length;
+  }
+  const more = lines.length - shown.length;
+  return more > 0 ? [...shown, theme.dim(`… ${more} more ${more === 1 ? "line" : "lines"} (Ctrl-O)`)] : shown;
+}
+
+export function outputLines(text: string): string[] {
+  return toPlainText(text)
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "");
+}
+
+export function outputText(result: Pick<ToolOutcome, "output">): string {
+  if (typeof result.output === "string") return result.output;
+  return result.output.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
+}
