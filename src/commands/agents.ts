@@ -1,6 +1,7 @@
 // `letta agents …`: the identities on the current backend.
 
 import { defineCommand } from "citty";
+import { pinnedAgentIds } from "@/agent/pins.ts";
 import type { App } from "@/app.ts";
 import type { AgentState, Conversation, ModelSettings } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
@@ -10,7 +11,7 @@ import { renderFields, renderTable } from "@/lib/table.ts";
 import { withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
-import { isPinned, setPinned } from "./pin.ts";
+import { setPinned } from "./pin.ts";
 import {
   agentArgs,
   conversationArgs,
@@ -130,7 +131,7 @@ export async function runAgentsList(app: App, args: AgentsListArgs, io: Io, now 
           { title: "MODEL", shrink: true },
           { title: "LAST USED" },
         ];
-        const pin = (agent: AgentState) => (isPinned(app.settings.user, app.serverKey, agent.id) ? "* " : "");
+        const pin = (agent: AgentState) => (isPinned(app, agent.id) ? "* " : "");
         const rows = agents.map((agent) => [
           pin(agent) + agent.name,
           agent.id,
@@ -184,7 +185,7 @@ export async function runAgentsShow(app: App, args: ScopeArgs & OutputArgs, io: 
         ["Model", agent.model || "none chosen"],
         ["Context", agent.context_window_limit === null ? "the model's own" : `${agent.context_window_limit} tokens`],
         ["Tags", agent.tags.join(", ")],
-        ["Pinned", isPinned(app.settings.user, app.serverKey, agent.id) ? "yes" : ""],
+        ["Pinned", isPinned(app, agent.id) ? "yes" : ""],
         ["Hidden", agent.hidden ? "yes" : ""],
         ["Created", formatAge(agent.created_at, now)],
         ["Last used", formatAge(agent.last_run_completion, now) || "never"],
@@ -271,6 +272,10 @@ async function loadConfig(app: App, args: ScopeArgs) {
       ? "The conversation overrides its agent's model."
       : "The agent's model is in force; nothing is overridden here.",
   };
+}
+
+function isPinned(app: App, agentId: string): boolean {
+  return pinnedAgentIds(app.settings.user, app.serverKey).includes(agentId);
 }
 
 function redactAgent(agent: AgentState): AgentState {

@@ -1,6 +1,7 @@
 // `letta backend [api|local]`: shows or saves where agents live when neither a flag nor the environment says so.
 
 import { defineCommand } from "citty";
+import { chooseBackend } from "@/agent/choose-backend.ts";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { withCore } from "./context.ts";
@@ -53,17 +54,8 @@ function parseMode(text: string): "api" | "local" {
   throw new LettaError("usage", `no backend "${text}"`, { hint: "Backends are: api (also called cloud), local." });
 }
 
-/** What a command without flags uses now: environment ▸ saved ▸ local unless a server is configured. */
+/** What a command without flags uses now. */
 function inForce({ env, settings }: Core): { backend: "api" | "local"; source: string } {
-  if (env.localBackend !== undefined) {
-    return { backend: env.localBackend ? "local" : "api", source: "LETTA_LOCAL_BACKEND_EXPERIMENTAL" };
-  }
-  const serverUrl = env.baseUrl ?? settings.user.env?.LETTA_BASE_URL;
-  const saved = settings.user.preferredBackendMode;
-  // A saved `local` gives way to a server somebody configured.
-  if (saved === "api" || (saved === "local" && serverUrl === undefined)) return { backend: saved, source: "saved" };
-  if (serverUrl !== undefined) return { backend: "api", source: "a server URL is configured" };
-  if (env.apiKey !== undefined || settings.user.env?.LETTA_API_KEY)
-    return { backend: "api", source: "an API key is set" };
-  return { backend: "local", source: "default" };
+  const { kind, source } = chooseBackend({ env, settings: settings.user });
+  return { backend: kind, source };
 }

@@ -3,6 +3,7 @@
 
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync } from "node:fs";
+import { join, relative } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
@@ -13,6 +14,7 @@ import { openSettings } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
+import { offlineContext } from "./offline-context.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 /** A local server answers at once or is not there. */
@@ -50,8 +52,10 @@ export async function runDoctor(core: Core, args: DoctorArgs, io: Io, now = Date
 }
 
 async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number): Promise<Report> {
+  const { recoverDeadRuns } = await import("@/backend/local/runs.ts");
+  const recoverRuns = (db: Database) => recoverDeadRuns(offlineContext(db, now));
   const look = async (settings = core.settings) => [
-    ...(await checkStore({ paths: core.paths, settings, now })),
+    ...(await checkStore({ paths: core.paths, settings, recoverRuns, now })),
     await checkRipgrep(core),
     ...(await checkProviders(core, args.probe === true)),
   ];
@@ -123,16 +127,19 @@ async function checkRipgrep(core: Core): Promise<Finding> {
     import("@/tools/ripgrep-binary.ts"),
     import("@/tools/ripgrep.ts"),
   ]);
-  const folder = ripgrepDirectory(core.paths);
-  if (!ripgrepBinary || folder === undefined) {
+  if (!ripgrepBinary?.embedded) {
+    // Nothing of ours: another package's file or a program of the user's, which is none of our business to repair.
     const found = ripgrepBinary?.path ?? Bun.which("rg", { PATH: core.env.all.PATH ?? "" });
     if (found) return { id, status: "ok", text: `searching uses ${found}` };
     return { id, status: "note", text: "no ripgrep here: searching works, but slower", hint: "Install ripgrep." };
   }
-  const file = `${folder}/${process.platform === "win32" ? "rg.exe" : "rg"}`;
+  const file = join(ripgrepDirectory(core.paths) ?? core.paths.bin, process.platform === "win32" ? "rg.exe" : "rg");
   if (!existsSync(file)) return { id, status: "ok", text: "ripgrep is built in and is unpacked when first used" };
   const hash = new Bun.CryptoHasher("sha256").update(await Bun.file(file).arrayBuffer()).digest("hex");
   if (hash === ripgrepBinary.sha256) return { id, status: "ok", text: `ripgrep is unpacked and unchanged (${file})` };
+  if (relative(core.paths.bin, file).startsWith("..")) {
+    return { id, status: "problem", text: `${file} is not the ripgrep that was unpacked there`, hint: "Remove it." };
+  }
   return {
     id,
     status: "problem",

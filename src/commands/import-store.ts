@@ -8,7 +8,6 @@ import { insertRow } from "@/backend/local/conversations.ts";
 import { insertMessage, type MessageMeta } from "@/backend/local/messages.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
 import { durable } from "@/store/db.ts";
-import { currentOwner } from "@/store/owner.ts";
 import {
   listUpstreamAgents,
   readUpstreamConversations,
@@ -17,6 +16,7 @@ import {
   type UpstreamProblem,
 } from "@/store/upstream-store.ts";
 import type { UpstreamMessage } from "@/store/upstream-transcript.ts";
+import { offlineContext } from "./offline-context.ts";
 
 export interface ImportReport {
   root: string;
@@ -200,15 +200,5 @@ function storedId(key: string, id: string): string {
 
 /** Rows keep the time at which they were written there. */
 function contextAt(db: Database, at: string): LocalContext {
-  return {
-    db,
-    owner: currentOwner(),
-    now: () => Date.parse(at),
-    isoNow: () => at,
-    models: () => Promise.reject(new Error("an import asks no model")),
-    warnOnce() {},
-    activeRuns: new Map(),
-    unfinishedRuns: new Set(),
-    windowCache: new Map(),
-  };
+  return offlineContext(db, () => Date.parse(at));
 }

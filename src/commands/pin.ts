@@ -3,7 +3,7 @@
 
 import { defineCommand } from "citty";
 import type { App } from "@/app.ts";
-import type { SettingsStore, UserSettings } from "@/store/settings.ts";
+import type { SettingsStore } from "@/store/settings.ts";
 import { withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
@@ -38,16 +38,8 @@ export async function setPinned(
   pinned: boolean,
 ): Promise<void> {
   await app.settings.updateUser((settings) => {
-    const entry = findEntry(settings, app.serverKey, agentId);
+    const entry = settings.agents?.find((each) => each.agentId === agentId && each.baseUrl === app.serverKey);
     if (entry) entry.pinned = pinned;
     else if (pinned) settings.agents = [...(settings.agents ?? []), { agentId, baseUrl: app.serverKey, pinned }];
   });
-}
-
-export function isPinned(settings: UserSettings, serverKey: string, agentId: string): boolean {
-  return findEntry(settings, serverKey, agentId)?.pinned === true;
-}
-
-function findEntry(settings: UserSettings, serverKey: string, agentId: string) {
-  return settings.agents?.find((entry) => entry.agentId === agentId && entry.baseUrl === serverKey);
 }

@@ -2,6 +2,7 @@
 // merges the two) > this directory's last conversation > the user's last conversation. One resolver for all commands.
 
 import type { ArgsDef } from "citty";
+import { findInteractiveSession } from "@/agent/last-session.ts";
 import type { App } from "@/app.ts";
 import type { Backend, ConversationRef, Page } from "@/backend/backend.ts";
 import type { AgentState } from "@/backend/wire.ts";
@@ -28,7 +29,7 @@ export interface ScopeArgs {
   conversation?: string;
 }
 
-export type ScopeApp = Pick<App, "backend" | "env" | "settings" | "serverKey">;
+export type ScopeApp = Pick<App, "backend" | "env" | "settings" | "serverKey" | "cwd">;
 
 /** The agent meant. Throws `usage` when nothing says which, `not_found` when it does not exist. */
 export async function resolveAgent(app: ScopeApp, args: ScopeArgs): Promise<AgentState> {
@@ -104,6 +105,6 @@ async function rememberedConversation(app: ScopeApp): Promise<ConversationRef> {
   return { agentId: agent.id, conversationId: session?.conversationId ?? "default" };
 }
 
-function lastSession(app: ScopeApp): { agentId: string; conversationId: string } | undefined {
-  return app.settings.local.sessionsByServer?.[app.serverKey] ?? app.settings.user.sessionsByServer?.[app.serverKey];
+function lastSession(app: ScopeApp): ConversationRef | undefined {
+  return findInteractiveSession(app, "project") ?? findInteractiveSession(app, "user");
 }

@@ -6,13 +6,20 @@ import { openDatabase } from "./db.ts";
 import type { Finding } from "./doctor.ts";
 import { currentOwner, isOwnerAlive } from "./owner.ts";
 
-export function checkTables(db: Database, file: string, now: () => number): Finding[] {
+export interface TableOptions {
+  /** Of the database. */
+  file: string;
+  recoverRuns(db: Database): void;
+  now(): number;
+}
+
+export function checkTables(db: Database, { file, recoverRuns, now }: TableOptions): Finding[] {
   return [
     checkReferences(db, file),
     checkWindows(db),
     checkSearchIndex(db, file),
     checkLeases(db, file, now),
-    checkRuns(db, now),
+    checkRuns(db, { file, recoverRuns, now }),
     checkJournal(db),
   ];
 }
@@ -153,7 +160,7 @@ function toOwner(row: LeaseRow) {
   return { pid: row.pid, host: row.host, startTicks: row.start_ticks };
 }
 
-function checkRuns(db: Database, now: () => number): Finding {
+function checkRuns(db: Database, { file, recoverRuns, now }: TableOptions): Finding {
   const id = "database.runs";
   const running = db
     .query("SELECT owner_pid, owner_host, owner_start, heartbeat_at FROM runs WHERE status = 'running'")
@@ -170,6 +177,15 @@ function checkRuns(db: Database, now: () => number): Finding {
     status: "note",
     text: `${dead.length} runs were cut by the end of their process; what had arrived is kept`,
     hint: "They are marked interrupted when their conversation is opened next.",
+    repair: {
+      description: "Mark them interrupted",
+      database: true,
+      run: () =>
+        withDatabase(file, (writable) => {
+          recoverRuns(writable);
+          return `Ended ${dead.length} runs; what had arrived is kept`;
+        }),
+    },
   };
 }
 

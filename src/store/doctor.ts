@@ -40,16 +40,19 @@ export interface Repair {
 export interface DoctorOptions {
   paths: Paths;
   settings: SettingsStore;
+  /** Ends runs whose process died, keeping what had arrived; how is the backend's business. */
+  recoverRuns(db: Database): void;
   now?: () => number;
 }
 
-export async function checkStore({ paths, settings, now = Date.now }: DoctorOptions): Promise<Finding[]> {
-  return [...checkDatabase(paths, now), ...(await checkFiles(paths, settings, now))];
+export async function checkStore({ now = Date.now, ...options }: DoctorOptions): Promise<Finding[]> {
+  const { paths, settings } = options;
+  return [...checkDatabase({ ...options, now }), ...(await checkFiles(paths, settings, now))];
 }
 
 const MAGIC = "SQLite format 3\0";
 
-function checkDatabase(paths: Paths, now: () => number): Finding[] {
+function checkDatabase({ paths, recoverRuns, now }: Required<DoctorOptions>): Finding[] {
   const file = paths.database;
   if (!existsSync(file) || statSync(file).size === 0) {
     return [
@@ -67,7 +70,7 @@ function checkDatabase(paths: Paths, now: () => number): Finding[] {
     if (versionFinding) return [opened, versionFinding];
     const integrity = checkIntegrity(db, paths, now);
     if (integrity.status !== "ok") return [opened, integrity];
-    return [opened, integrity, ...checkTables(db, paths.database, now)];
+    return [opened, integrity, ...checkTables(db, { file: paths.database, recoverRuns, now })];
   } catch (error) {
     return [unusable(paths, error, now)];
   } finally {

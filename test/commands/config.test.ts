@@ -107,13 +107,13 @@ test("get of what is not set is not found; path names every file", async () => {
 test.each([
   [{}, undefined, "local (default)\n"],
   [{ LETTA_LOCAL_BACKEND_EXPERIMENTAL: "0" }, undefined, "api (LETTA_LOCAL_BACKEND_EXPERIMENTAL)\n"],
-  [{ LETTA_BASE_URL: "http://localhost:8283" }, undefined, "api (a server URL is configured)\n"],
+  [{ LETTA_BASE_URL: "http://localhost:8283" }, undefined, "api (LETTA_BASE_URL)\n"],
   [{}, "api", "Backend saved: api\n"],
   [{}, "cloud", "Backend saved: api\n"],
   [
     { LETTA_BASE_URL: "http://localhost:8283" },
     "local",
-    "Backend saved: local. api stays in force here: a server URL is configured.\n",
+    "Backend saved: local. api stays in force here: LETTA_BASE_URL.\n",
   ],
 ] as const)("backend: %j %p", async (vars, mode, text) => {
   const core = await tempCore(vars);

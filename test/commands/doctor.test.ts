@@ -133,8 +133,8 @@ test("stale leases, cut runs and open calls are notes; the leases can be cleared
     core.paths.database,
     `INSERT INTO leases VALUES ('local-conv-1', 7, 0, 999999, 'elsewhere', '', 'interactive', '${NOW}', '${NOW}')`,
     `INSERT INTO runs (id, conversation_key, conversation_id, status, cancel_requested, owner_pid, owner_host, owner_start,
-       heartbeat_at, created_at)
-     VALUES ('local-run-1', 'local-conv-1', 'local-conv-1', 'running', 0, 999999, 'elsewhere', '', '${NOW}', '${NOW}')`,
+       heartbeat_at, has_chunks, created_at)
+     VALUES ('local-run-1', 'local-conv-1', 'local-conv-1', 'running', 0, 999999, 'elsewhere', '', '${NOW}', 0, '${NOW}')`,
     `INSERT INTO journal_calls (conversation_key, turn_id, tool_call_id, tool, arguments_text, state, settled, updated_at)
      VALUES ('local-conv-1', 't', 'c', 'Bash', '{}', 'running', 0, '${NOW}')`,
   );
@@ -142,7 +142,8 @@ test("stale leases, cut runs and open calls are notes; the leases can be cleared
   expect(found.code).toBe(0);
   expect(notes(found.report)).toEqual(["database.leases", "database.runs", "database.journal", "providers"]);
   const fixed = await examine(core, { fix: true });
-  expect(notes(fixed.report)).not.toContain("database.leases");
+  expect(notes(fixed.report)).toEqual(["database.journal", "providers"]);
+  expect(count(core.paths.database, "runs WHERE status = 'failed'")).toBe(1);
   expect(count(core.paths.database, "leases WHERE released = 1 AND fence = 7")).toBe(1);
 });
 
@@ -220,6 +221,14 @@ test("open modes are closed, old temporary files go, young ones stay", async () 
   expect((await examine(core, { fix: true })).code).toBe(0);
   expect((await stat(core.paths.settings)).mode & 0o777).toBe(0o600);
   expect((await readdir(core.paths.root)).filter((name) => name.endsWith(".tmp"))).toEqual([young.split("/").at(-1)!]);
+});
+
+test("a ripgrep that is not ours is never repaired away", async () => {
+  const { ripgrepBinary } = await import("@/tools/ripgrep-binary.ts");
+  const core = await tempCore();
+  const { report } = await examine(core, { fix: true });
+  expect(report.repairs).toEqual([]);
+  if (ripgrepBinary) expect(await Bun.file(ripgrepBinary.path).exists()).toBe(true);
 });
 
 test("broken settings come back from their backup only with a yes", async () => {
