@@ -50,6 +50,8 @@ export interface EngineDeps {
 export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
   const active = new Map<string, ActiveTurn>();
   const queues = new Map<string, TurnQueue>();
+  /** Conversation id → key, of what this engine has worked on: background tasks know only the id. */
+  const keys = new Map<string, string>();
   const deps: EngineDeps = { ...options, onLeaseLost: (turnId) => active.get(turnId)?.stop("lease_lost") };
   const queueOf = (key: string): TurnQueue => {
     const queue = queues.get(key) ?? new TurnQueue();
@@ -59,11 +61,12 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
   deps.services.background.onFinished((task, notification) => {
     const running = [...active.values()].find((turn) => turn.conversationId === task.conversationId);
     if (running) running.steer(notification);
-    else queueOf(task.conversationId).enqueue(notification, "task_notification");
+    else queueOf(keys.get(task.conversationId) ?? task.conversationId).enqueue(notification, "task_notification");
   });
   return {
     submit(input) {
       const key = conversationKey(input);
+      keys.set(input.conversationId, key);
       const turn = new ActiveTurn(input);
       active.set(turn.id, turn);
       void new TurnDriver(input, turn, deps, key).run().finally(() => {
