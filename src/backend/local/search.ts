@@ -24,7 +24,8 @@ export function searchMessages(context: LocalContext, query: SearchQuery): Searc
   const limit = query.limit ?? 10;
   const exact = run(context, query, terms, "all", limit);
   if (exact.length > 0) return exact;
-  const pieces = terms.flatMap(splitCjk);
+  // One or two letters are in every text; only whole words of other scripts are that short.
+  const pieces = terms.flatMap(splitCjk).filter((term) => [...term].length >= MIN_TRIGRAM_CHARS || CJK.test(term));
   return pieces.length > 1 ? run(context, query, pieces, "any", limit) : [];
 }
 

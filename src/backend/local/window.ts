@@ -146,10 +146,11 @@ function cleanUser(message: ModelMessage & { role: "user" }): ModelMessage | nul
   return content.length ? { ...message, content } : null;
 }
 
+/** Null for a reply that neither says nor asks anything: some providers refuse thinking that nothing follows. */
 function cleanReply(message: ModelAssistantMessage): ModelAssistantMessage | null {
   const content = message.content.filter((part) => part.type !== "text" || part.text.trim());
-  if (content.length === message.content.length) return content.length ? message : null;
-  return content.length ? { ...message, content } : null;
+  if (content.every((part) => part.type === "thinking")) return null;
+  return content.length === message.content.length ? message : { ...message, content };
 }
 
 /** What was said before the cut, without thinking (it has no signature yet) and calls. When the reply was then given

@@ -1,25 +1,14 @@
 // A failed model call as the wire tells it: `error_message` fields and the stop reason that follows.
 
+import { toErrorType } from "@/backend/error-types.ts";
 import { ProviderError } from "@/backend/model.ts";
 import type { StopReason, WireError } from "@/backend/wire.ts";
-import { codeOf, type ErrorCode, errorMessage, LettaError } from "@/lib/errors.ts";
+import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
 
 export interface RunFailure {
   error: Omit<WireError, "message_type" | "seq_id">;
   stopReason: StopReason;
 }
-
-const ERROR_TYPES: Partial<Record<ErrorCode, string>> = {
-  auth: "llm_authentication",
-  rate_limit: "llm_rate_limit",
-  quota: "llm_insufficient_credits",
-  context_overflow: "llm_context_window",
-  not_found: "llm_not_found",
-  no_provider: "no_provider",
-  provider: "llm_error",
-  stream_cut: "llm_error",
-  network: "llm_error",
-};
 
 const CONNECT_HINT =
   "Connect a model: `letta connect <provider>`, set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server (Ollama, LM Studio, llama.cpp).";
@@ -31,7 +20,7 @@ export function toRunFailure(error: unknown, runId: string): RunFailure {
   return {
     error: {
       run_id: runId,
-      error_type: ERROR_TYPES[code] ?? "local_backend_error",
+      error_type: toErrorType(code),
       message: errorMessage(error),
       ...(error instanceof Error && error.cause !== undefined && { detail: errorMessage(error.cause) }),
       retryable: provider?.retryable ?? false,
