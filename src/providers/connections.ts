@@ -31,7 +31,7 @@ export async function listConnections(env: Env, secrets: Secrets): Promise<Conne
   const stored: Connection[] = [];
   for (const record of await secrets.listProviders()) {
     const kind = findKind(record.providerType) ?? findKind(record.name);
-    if (kind !== undefined) stored.push(fromRecord(record, kind, await secrets.findKey(record.name), env));
+    if (kind !== undefined) stored.push(connectionOf(record, kind, await secrets.findKey(record.name), env));
   }
   const taken = new Set(stored.map(({ name }) => name));
   const fromEnv = PROVIDER_KINDS.filter((kind) => !taken.has(kind.id)).flatMap(
@@ -100,7 +100,8 @@ export function keyHint(connection: Pick<Connection, "name" | "kind" | "keyVar" 
   return `Run \`letta connect ${connection.name}\`${variable === undefined ? "" : ` or set ${variable}`}.`;
 }
 
-function fromRecord(record: ProviderRecord, kind: ProviderKind, key: string | null, env: Env): Connection {
+/** What a stored record means; also for one that is about to be stored. */
+export function connectionOf(record: ProviderRecord, kind: ProviderKind, key: string | null, env: Env): Connection {
   const baseUrl = record.baseUrl ?? envBaseUrl(kind, env) ?? kind.baseUrl ?? "";
   return {
     name: stripLegacyPrefix(record.name) === kind.id ? kind.id : record.name,

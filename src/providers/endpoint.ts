@@ -46,6 +46,12 @@ export async function listEndpointModels(
   }
 }
 
+/** One authenticated GET, with the same failures. */
+export async function getJson(connection: Connection, url: string, timeoutMs: number): Promise<unknown> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  return ask({ connection, signal: timeout, timeout }, url);
+}
+
 interface Ask {
   connection: Connection;
   signal: AbortSignal;

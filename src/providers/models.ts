@@ -80,7 +80,7 @@ function fromCatalogue(connection: Connection, modelId: string, known: Catalogue
     modelId,
     pi,
     known: true,
-    contextWindow: known.contextWindow || (connection.record?.contextWindows?.[modelId] ?? null),
+    contextWindow: known.contextWindow || toldWindow(connection, modelId),
     maxTokens: known.maxTokens || null,
   };
 }
@@ -99,8 +99,8 @@ function plainCompat(model: CatalogueModel): CatalogueModel["compat"] {
 }
 
 function fromEndpoint(connection: Connection, modelId: string, listed: EndpointModel | undefined): ResolvedModel {
-  const told = connection.record?.contextWindows?.[modelId];
-  const contextWindow = listed?.contextWindow ?? told ?? null;
+  const told = toldWindow(connection, modelId);
+  const contextWindow = listed?.contextWindow ?? told;
   const maxTokens = listed?.maxTokens ?? null;
   return {
     connection,
@@ -123,6 +123,11 @@ function fromEndpoint(connection: Connection, modelId: string, listed: EndpointM
     contextWindow,
     maxTokens,
   };
+}
+
+/** `*` stands for all models of an endpoint that was connected without listing them. */
+function toldWindow({ record }: Connection, modelId: string): number | null {
+  return record?.contextWindows?.[modelId] ?? record?.contextWindows?.["*"] ?? null;
 }
 
 /** Protocols that refuse a request without an output limit. */
