@@ -5,12 +5,13 @@
 import { join } from "node:path";
 import { tempDir, tempHome } from "../test/support/binary.ts";
 import { measureChecks } from "./bench/checks.ts";
-import { measureFirstDelta, measureRequests } from "./bench/model.ts";
-import { measureProcess, measurePrompt, type Sample } from "./bench/process.ts";
+import { measureFirstDelta, measureRequests, openTurnServer } from "./bench/model.ts";
+import { measureMemory, measurePrompt, measureTime } from "./bench/process.ts";
 import { seedConversation } from "./bench/seed.ts";
 import { compile } from "./build.ts";
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 15);
+const WARM_UP = 2;
 const MB = 1024 * 1024;
 
 interface Row {
@@ -31,55 +32,61 @@ const rows = [...(await benchStart()), ...(await benchConversation()), ...(await
 printTable(rows);
 process.exitCode = rows.every(({ ok }) => ok) ? 0 : 1;
 
-/** Floor, version and one headless turn, in turns. */
+/** Floor, version, one headless turn and the first prompt, in turns. */
 async function benchStart(): Promise<Row[]> {
-  const floor: Sample[] = [];
-  const version: Sample[] = [];
-  const turn: Sample[] = [];
-  const prompt: number[] = [];
-  const { openTurnServer } = await import("./bench/model.ts");
+  const times: Record<"floor" | "version" | "turn" | "prompt", number[]> = {
+    floor: [],
+    version: [],
+    turn: [],
+    prompt: [],
+  };
   await using server = await openTurnServer();
   using home = tempHome();
-  for (let run = 0; run < RUNS + 2; run++) {
-    floor.push(await measureProcess([hello], home));
-    version.push(await measureProcess([letta, "--version"], home));
-    turn.push(await measureProcess([letta, ...server.args, "go"], home, server.env));
-    prompt.push(await measurePrompt([letta, "--backend", "local"], home, server.env));
+  const turn = [letta, ...server.args, "go"];
+  for (let run = 0; run < RUNS + WARM_UP; run++) {
+    times.floor.push(await measureTime([hello], home));
+    times.version.push(await measureTime([letta, "--version"], home));
+    times.turn.push(await measureTime(turn, home, server.env));
+    times.prompt.push(await measurePrompt([letta, "--backend", "local"], home, server.env));
   }
-  const base = typical(floor);
-  const [versionAt, turnAt] = [typical(version), typical(turn)];
-  const promptMs = median(prompt.slice(2));
+  const floorMs = typical(times.floor);
+  const floorBytes = await measureMemory([hello], home);
+  const versionMs = typical(times.version);
+  const versionBytes = await measureMemory([letta, "--version"], home);
+  const turnMs = typical(times.turn);
+  const turnBytes = await measureMemory(turn, home, server.env);
+  const promptMs = typical(times.prompt);
   return [
-    { what: "floor: compiled hello", measured: show(base), budget: "", ok: true },
+    { what: "floor: compiled hello", measured: `${ms(floorMs)}, ${mb(floorBytes)}`, budget: "", ok: true },
     {
       what: "letta --version, time",
-      measured: `${ms(versionAt.wallMs)} = ${ratio(versionAt.wallMs, base.wallMs)}`,
+      measured: `${ms(versionMs)} = ${ratio(versionMs, floorMs)}`,
       budget: "≤ 1.3 × floor",
-      ok: versionAt.wallMs <= 1.3 * base.wallMs,
+      ok: versionMs <= 1.3 * floorMs,
     },
     {
       what: "letta --version, memory",
-      measured: `${mb(versionAt.rssBytes)} = ${ratio(versionAt.rssBytes, base.rssBytes)}`,
+      measured: `${mb(versionBytes)} = ${ratio(versionBytes, floorBytes)}`,
       budget: "≤ 1.2 × floor",
-      ok: versionAt.rssBytes <= 1.2 * base.rssBytes,
+      ok: versionBytes <= 1.2 * floorBytes,
     },
     {
       what: "headless turn with one shell call, time",
-      measured: `${ms(turnAt.wallMs)} = floor + ${ms(turnAt.wallMs - base.wallMs)}`,
+      measured: `${ms(turnMs)} = floor + ${ms(turnMs - floorMs)}`,
       budget: "≤ floor + 150 ms",
-      ok: turnAt.wallMs <= base.wallMs + 150,
+      ok: turnMs <= floorMs + 150,
     },
     {
       what: "headless turn with one shell call, memory",
-      measured: `${mb(turnAt.rssBytes)} = ${ratio(turnAt.rssBytes, base.rssBytes)}`,
+      measured: `${mb(turnBytes)} = ${ratio(turnBytes, floorBytes)}`,
       budget: "≤ 110 MB",
-      ok: turnAt.rssBytes <= 110 * MB,
+      ok: turnBytes <= 110 * MB,
     },
     {
       what: "first prompt in the REPL",
-      measured: `${ms(promptMs)} = floor + ${ms(promptMs - base.wallMs)}`,
+      measured: `${ms(promptMs)} = floor + ${ms(promptMs - floorMs)}`,
       budget: "≤ floor + 60 ms",
-      ok: promptMs <= base.wallMs + 60,
+      ok: promptMs <= floorMs + 60,
     },
   ];
 }
@@ -89,11 +96,11 @@ async function benchConversation(): Promise<Row[]> {
   const seeded = await seedConversation(letta, home, 10_000);
   const empty: number[] = [];
   const full: number[] = [];
-  for (let run = 0; run < RUNS + 2; run++) {
+  for (let run = 0; run < RUNS + WARM_UP; run++) {
     empty.push(await measurePrompt([letta, "--backend", "local", "--conv", seeded.emptyId], home, seeded.env));
     full.push(await measurePrompt([letta, "--backend", "local", "--conv", seeded.fullId], home, seeded.env));
   }
-  const [emptyMs, fullMs] = [median(empty.slice(2)), median(full.slice(2))];
+  const [emptyMs, fullMs] = [typical(empty), typical(full)];
   return [
     {
       what: "opening 10,000 messages against none",
@@ -108,11 +115,10 @@ async function benchModel(): Promise<Row[]> {
   const requests = await measureRequests(letta);
   const firstDeltaMs = await measureFirstDelta(letta, RUNS);
   using home = tempHome();
-  const { openTurnServer } = await import("./bench/model.ts");
   await using small = await openTurnServer();
   await using large = await openTurnServer("head -c 104857600 /dev/zero | tr '\\0' x");
-  const plain = await measureProcess([letta, ...small.args, "go"], home, small.env);
-  const flooded = await measureProcess([letta, ...large.args, "go"], home, large.env);
+  const plain = await measureMemory([letta, ...small.args, "go"], home, small.env);
+  const flooded = await measureMemory([letta, ...large.args, "go"], home, large.env);
   return [
     {
       what: "first request: system prompt and tools",
@@ -134,9 +140,9 @@ async function benchModel(): Promise<Row[]> {
     },
     {
       what: "100 MB of tool output, memory",
-      measured: `${mb(flooded.rssBytes)} against ${mb(plain.rssBytes)}`,
+      measured: `${mb(flooded)} against ${mb(plain)}`,
       budget: "flat: ≤ + 40 MB",
-      ok: flooded.rssBytes <= plain.rssBytes + 40 * MB,
+      ok: flooded <= plain + 40 * MB,
     },
   ];
 }
@@ -168,22 +174,12 @@ function printTable(rows: Row[]): void {
   console.log(`\nmedians of ${RUNS} interleaved runs`);
 }
 
-/** The first two runs warm the file cache. */
-function typical(samples: Sample[]): Sample {
-  const counted = samples.slice(2);
-  return {
-    wallMs: median(counted.map(({ wallMs }) => wallMs)),
-    rssBytes: median(counted.map(({ rssBytes }) => rssBytes)),
-  };
+/** Median without the first runs, which warm the file cache. */
+function typical(values: number[]): number {
+  const sorted = values.slice(WARM_UP).toSorted((a, b) => a - b);
+  return sorted[sorted.length >> 1]!;
 }
 
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-}
-
-const show = ({ wallMs, rssBytes }: Sample): string => `${ms(wallMs)}, ${mb(rssBytes)}`;
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 const mb = (bytes: number): string => `${(bytes / MB).toFixed(0)} MB`;
 const ratio = (value: number, base: number): string => `${(value / base).toFixed(2)} ×`;

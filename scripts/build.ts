@@ -29,7 +29,10 @@ export async function compile({ outfile, target, entry = join(ROOT, "src/main.ts
       target: "bun",
       format: "esm",
       minify: true,
+      // Measured: without bytecode `--version` takes 31 ms instead of 12. With one chunk per dynamic import it takes 4.4
+      // ms (the floor) and 25 MB instead of 39, because only what is used is mapped and parsed. Minifying costs nothing.
       bytecode: true,
+      splitting: true,
       // pi-ai's module initialisers are marked pure and would be dropped.
       ignoreDCEAnnotations: true,
       compile: {

@@ -1,17 +1,14 @@
-// Runs a program once and says how long it took and how much memory it had at its peak.
+// Runs a program and says how long it took, how much memory it had at its peak, or when its prompt was there.
 
 import { childEnv, type TempHome } from "../../test/support/binary.ts";
+import { peakMemory } from "../../test/support/peak-memory.ts";
 
-export interface Sample {
-  wallMs: number;
-  rssBytes: number;
-}
-
-export async function measureProcess(
+/** Milliseconds from start to end. */
+export async function measureTime(
   command: string[],
   home: TempHome,
   env: Record<string, string> = {},
-): Promise<Sample> {
+): Promise<number> {
   const startedAt = performance.now();
   const child = Bun.spawn(command, {
     cwd: home.workdir,
@@ -23,7 +20,22 @@ export async function measureProcess(
   const exitCode = await child.exited;
   const wallMs = performance.now() - startedAt;
   if (exitCode !== 0) throw new Error(`${command.join(" ")} exited ${exitCode}\n${await child.stderr.text()}`);
-  return { wallMs, rssBytes: Number(child.resourceUsage()?.maxRSS ?? 0) };
+  return wallMs;
+}
+
+/** Peak memory, median of three. */
+export async function measureMemory(
+  command: string[],
+  home: TempHome,
+  env: Record<string, string> = {},
+): Promise<number> {
+  const peaks: number[] = [];
+  for (let run = 0; run < 3; run++) {
+    const { bytes, exitCode } = await peakMemory(command, { cwd: home.workdir, env: childEnv(home, env) });
+    if (exitCode !== 0) throw new Error(`${command.join(" ")} exited ${exitCode}`);
+    peaks.push(bytes);
+  }
+  return peaks.toSorted((a, b) => a - b)[1]!;
 }
 
 /** Milliseconds until the REPL's input line is on the screen of an 80-column terminal. */

@@ -4,8 +4,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { tempHome } from "../support/binary.ts";
-import { callTools } from "../support/protocols.ts";
+import { builtBinary, childEnv, tempHome } from "../support/binary.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { peakMemory } from "../support/peak-memory.ts";
+import { callTools, headless } from "../support/protocols.ts";
 
 const MB = 1024 * 1024;
 
@@ -13,10 +15,14 @@ const bash = (command: string, more: object = {}) => ({ id: "a", name: "Bash", a
 
 describe("Bash", () => {
   test("100 MB of output stay out of memory", async () => {
-    const { results, exitCode, maxRssBytes } = await callTools([bash("head -c 104857600 /dev/zero | tr '\\0' x")]);
-    expect(exitCode).toBe(0);
-    expect(results[0]!.length).toBeLessThan(100_000);
-    expect(maxRssBytes).toBeLessThan(250 * MB);
+    using home = tempHome();
+    const command = "head -c 104857600 /dev/zero | tr '\\0' x";
+    await using server = await startModelServer([{ toolCalls: [bash(command)] }, { text: "done" }]);
+    const { args, env } = headless(server.url, ["--yolo", "go"]);
+    const peak = await peakMemory([await builtBinary(), ...args], { cwd: home.workdir, env: childEnv(home, env) });
+    expect(peak.exitCode).toBe(0);
+    expect(server.requests[1]!.toolResults[0]!.text.length).toBeLessThan(100_000);
+    expect(peak.bytes).toBeLessThan(200 * MB);
   });
 
   test("a background child that keeps the output open does not hold the call", async () => {

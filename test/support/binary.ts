@@ -52,8 +52,6 @@ export interface RunResult {
   /** 128 + signal number when a signal ended it. */
   exitCode: number;
   durationMs: number;
-  /** Peak memory of the process, without its children. */
-  maxRssBytes: number;
 }
 
 export interface LettaProcess extends AsyncDisposable {
@@ -242,7 +240,6 @@ function toResult(child: Subprocess, startedAt: number, stdout: string, stderr: 
     stderr,
     exitCode,
     durationMs: performance.now() - startedAt,
-    maxRssBytes: Number(child.resourceUsage()?.maxRSS ?? 0),
   };
 }
 
