@@ -24,7 +24,7 @@ export function initLine(app: App, session: Session, options: HeadlessOptions): 
     mcp_servers: [],
     slash_commands: [],
     ...featureFlags(options),
-    uuid: `init-${session.agent.id}`,
+    uuid: `init-${session.ephemeral ? "ephemeral" : session.agent.id}`,
   };
 }
 

@@ -12,12 +12,12 @@ export class LineStream implements LineSink {
   /** Agent id once it is known. */
   sessionId = "startup";
   readonly #writer: Writer;
-  readonly #now: () => Date;
+  readonly now: () => Date;
   #sequence = 0;
 
   constructor(writer: Writer, now: () => Date = () => new Date()) {
     this.#writer = writer;
-    this.#now = now;
+    this.now = now;
   }
 
   send(body: LineBody): Promise<void> {
@@ -29,7 +29,7 @@ export class LineStream implements LineSink {
     return {
       ...body,
       session_id: this.sessionId,
-      timestamp: this.#now().toISOString(),
+      timestamp: this.now().toISOString(),
       event_seq: ++this.#sequence,
       schema_version: 1 as const,
     };

@@ -7,11 +7,11 @@ import type { LineBody } from "./schema.ts";
 export interface LineOptions {
   /** Streamed pieces as `stream_event` instead of `message`. */
   partial: boolean;
-  now?: () => Date;
+  now: () => Date;
 }
 
 /** The lines of one event; none for what has no place on the wire. The final `result` is made by result.ts. */
-export function toLines(event: EngineEvent, { partial, now = () => new Date() }: LineOptions): LineBody[] {
+export function toLines(event: EngineEvent, { partial, now }: LineOptions): LineBody[] {
   const date = () => now().toISOString();
   switch (event.type) {
     case "text_delta": {

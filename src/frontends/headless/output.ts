@@ -93,7 +93,8 @@ class StreamOutput implements Output {
   }
 
   async event(event: EngineEvent): Promise<void> {
-    for (const body of toLines(event, { partial: this.partial })) await this.deps.lines.send(body);
+    const { lines } = this.deps;
+    for (const body of toLines(event, { partial: this.partial, now: lines.now })) await lines.send(body);
   }
 
   async result(body: ResultBody): Promise<boolean> {

@@ -6,7 +6,12 @@ import { join } from "node:path";
 import type { Selection } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
+import { LineStream } from "@/frontends/headless/line-stream.ts";
 import type { HeadlessOptions } from "@/frontends/headless/options.ts";
+import { createOutput } from "@/frontends/headless/output.ts";
+import { type HeadlessRun, runHeadless } from "@/frontends/headless/run.ts";
+import type { Writer } from "@/frontends/headless/writer.ts";
+import { LettaError } from "@/lib/errors.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
 import { createClientState } from "@/store/client-state.ts";
@@ -114,4 +119,105 @@ function allowAll(): PermissionChecker {
     addRule: async () => {},
     listRules: () => [{ effect: "allow", rule: "Bash(git status)", source: "user" }],
   };
+}
+
+export type Line = Record<string, unknown> & { type: string };
+
+/** One headless run, seen from its client: what it printed, and a way to type, stop and leave. */
+export class Client {
+  readonly lines: Line[] = [];
+  readonly notes: string[] = [];
+  stdout = "";
+  readonly #stop = new AbortController();
+  readonly #closed = new AbortController();
+  readonly #stdin = new TransformStream<Uint8Array, Uint8Array>();
+  readonly #input = this.#stdin.writable.getWriter();
+  #wake = Promise.withResolvers<void>();
+  readonly exited: Promise<number>;
+
+  constructor(app: App, overrides: Partial<HeadlessOptions> & { content?: HeadlessRun["content"] } = {}) {
+    const { content = "hello", ...rest } = overrides;
+    const run = options(rest);
+    const writer: Writer = {
+      write: async (text) => this.#receive(text, run.outputFormat === "stream-json"),
+      drain: async () => {},
+      closed: this.#closed.signal,
+      failure: null,
+    };
+    const lines = new LineStream(writer, () => new Date("2030-01-02T03:04:05.678Z"));
+    const note = (text: string) => void this.notes.push(text);
+    const requested = this.#stop.signal;
+    this.exited = runHeadless(
+      app,
+      { ...run, content },
+      {
+        writer,
+        lines,
+        note,
+        output: createOutput(run, { writer, lines, note }),
+        stop: {
+          requested,
+          exitCode: 143,
+          race: (promise) => promise,
+          [Symbol.dispose]: () => {},
+        },
+        session: null,
+        stdin: () => this.#stdin.readable,
+      },
+    );
+  }
+
+  /** Types one line. */
+  async send(line: unknown): Promise<void> {
+    await this.#input.write(new TextEncoder().encode(`${typeof line === "string" ? line : JSON.stringify(line)}\n`));
+  }
+
+  async user(content: unknown): Promise<void> {
+    await this.send({ type: "user", message: { role: "user", content } });
+  }
+
+  /** Sends a control request and returns the body of its answer. */
+  async control(request: Record<string, unknown>): Promise<Record<string, unknown>> {
+    const request_id = crypto.randomUUID();
+    await this.send({ type: "control_request", request_id, request });
+    const line = await this.waitFor(
+      ({ type, response }) => type === "control_response" && (response as Line).request_id === request_id,
+    );
+    return line.response as Record<string, unknown>;
+  }
+
+  async reply(request_id: string, response: Record<string, unknown>): Promise<void> {
+    await this.send({ type: "control_response", response: { subtype: "success", request_id, response } });
+  }
+
+  /** The first line that matches, now or later. */
+  async waitFor(matches: (line: Line) => boolean): Promise<Line> {
+    for (;;) {
+      const found = this.lines.find(matches);
+      if (found) return found;
+      await this.#wake.promise;
+    }
+  }
+
+  end(): Promise<void> {
+    return this.#input.close();
+  }
+
+  /** As SIGTERM does. */
+  stop(): void {
+    this.#stop.abort(new LettaError("cancelled", "Interrupted by SIGTERM"));
+  }
+
+  /** As a reader that goes away. */
+  leave(): void {
+    this.#closed.abort();
+  }
+
+  #receive(text: string, isLines: boolean): void {
+    this.stdout += text;
+    if (isLines) for (const line of text.trimEnd().split("\n")) this.lines.push(JSON.parse(line));
+    const { resolve } = this.#wake;
+    this.#wake = Promise.withResolvers<void>();
+    resolve();
+  }
 }
