@@ -2,13 +2,12 @@
 
 import { defineCommand } from "citty";
 import { pinnedAgentIds } from "@/agent/pins.ts";
-import type { App } from "@/app.ts";
 import type { AgentState, Conversation, ModelSettings } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
-import { withApp } from "./context.ts";
+import { type StoreApp, withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import { setPinned } from "./pin.ts";
@@ -99,7 +98,7 @@ export interface AgentsListArgs extends OutputArgs {
   hidden?: boolean;
 }
 
-export async function runAgentsList(app: App, args: AgentsListArgs, io: Io, now = Date.now()): Promise<number> {
+export async function runAgentsList(app: StoreApp, args: AgentsListArgs, io: Io, now = Date.now()): Promise<number> {
   return present(
     io,
     args,
@@ -153,7 +152,7 @@ export interface AgentsCreateArgs extends OutputArgs {
   pinned?: boolean;
 }
 
-export async function runAgentsCreate(app: App, args: AgentsCreateArgs, io: Io): Promise<number> {
+export async function runAgentsCreate(app: StoreApp, args: AgentsCreateArgs, io: Io): Promise<number> {
   return present(
     io,
     args,
@@ -173,7 +172,12 @@ export async function runAgentsCreate(app: App, args: AgentsCreateArgs, io: Io):
   );
 }
 
-export async function runAgentsShow(app: App, args: ScopeArgs & OutputArgs, io: Io, now = Date.now()): Promise<number> {
+export async function runAgentsShow(
+  app: StoreApp,
+  args: ScopeArgs & OutputArgs,
+  io: Io,
+  now = Date.now(),
+): Promise<number> {
   return present(io, args, () => resolveAgent(app, args), {
     piped: "json",
     value: redactAgent,
@@ -194,7 +198,7 @@ export async function runAgentsShow(app: App, args: ScopeArgs & OutputArgs, io: 
 }
 
 export async function runAgentsRename(
-  app: App,
+  app: StoreApp,
   args: { id: string; name: string } & OutputArgs,
   io: Io,
 ): Promise<number> {
@@ -211,7 +215,7 @@ export async function runAgentsRename(
 }
 
 export async function runAgentsDelete(
-  app: App,
+  app: StoreApp,
   args: { id: string; yes?: boolean } & OutputArgs,
   io: Io,
 ): Promise<number> {
@@ -229,7 +233,7 @@ export async function runAgentsDelete(
   );
 }
 
-export async function runAgentsConfig(app: App, args: ScopeArgs & OutputArgs, io: Io): Promise<number> {
+export async function runAgentsConfig(app: StoreApp, args: ScopeArgs & OutputArgs, io: Io): Promise<number> {
   return present(io, args, () => loadConfig(app, args), {
     piped: "json",
     text: (data) =>
@@ -247,7 +251,7 @@ export async function runAgentsConfig(app: App, args: ScopeArgs & OutputArgs, io
 }
 
 /** The documented shape of `agents config`. */
-async function loadConfig(app: App, args: ScopeArgs) {
+async function loadConfig(app: StoreApp, args: ScopeArgs) {
   const named = args.conversation ?? app.env.conversationId;
   const ref = named === undefined ? null : await resolveConversation(app, { ...args, conversation: named });
   const agent = ref === null ? await resolveAgent(app, args) : await app.backend.retrieveAgent(ref.agentId);
@@ -274,7 +278,7 @@ async function loadConfig(app: App, args: ScopeArgs) {
   };
 }
 
-function isPinned(app: App, agentId: string): boolean {
+function isPinned(app: StoreApp, agentId: string): boolean {
   return pinnedAgentIds(app.settings.user, app.serverKey).includes(agentId);
 }
 

@@ -7,7 +7,8 @@ import * as v from "valibot";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
-import { printable, renderFields } from "@/lib/table.ts";
+import { renderFields } from "@/lib/table.ts";
+import { toPlainLine } from "@/lib/terminal-text.ts";
 import {
   LocalSettingsSchema,
   ProjectSettingsSchema,
@@ -87,7 +88,7 @@ export async function runConfigGet(core: Core, args: ScopedArgs & { key: string 
       }
       return redactSecrets(value, keys.at(-1));
     },
-    { text: (value) => `${typeof value === "string" ? printable(value) : JSON.stringify(value, null, 2)}\n` },
+    { text: (value) => `${typeof value === "string" ? toPlainLine(value) : JSON.stringify(value, null, 2)}\n` },
   );
 }
 
@@ -132,7 +133,7 @@ export async function runConfigPath(core: Core, args: OutputArgs, io: Io): Promi
     {
       text: ({ problems, ...files }) =>
         renderFields(Object.entries(files)) +
-        problems.map(({ file, message }) => `${printable(file)}: ${printable(message)}\n`).join(""),
+        problems.map(({ file, message }) => `${toPlainLine(file)}: ${toPlainLine(message)}\n`).join(""),
     },
   );
 }

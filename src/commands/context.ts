@@ -14,6 +14,9 @@ export interface CommandContext {
   backend?: "api" | "local";
 }
 
+/** What commands about agents, conversations and messages use of an App. */
+export type StoreApp = Core & Pick<App, "backend" | "models" | "serverKey">;
+
 /** The context cli.ts passed, completed from the process where it passed less. */
 export function commandContext(data: unknown): CommandContext {
   const given = (typeof data === "object" && data !== null ? data : {}) as Partial<CommandContext>;

@@ -1,14 +1,13 @@
 // `letta conversations …`: the message threads of an agent.
 
 import { defineCommand } from "citty";
-import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import type { Conversation } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
-import { withApp } from "./context.ts";
+import { type StoreApp, withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import { agentArgs, pages, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
@@ -92,7 +91,7 @@ export interface ConversationsListArgs extends OutputArgs, ScopeArgs {
 }
 
 export async function runConversationsList(
-  app: App,
+  app: StoreApp,
   args: ConversationsListArgs,
   io: Io,
   now = Date.now(),
@@ -137,7 +136,7 @@ export async function runConversationsList(
 }
 
 export async function runConversationsShow(
-  app: App,
+  app: StoreApp,
   args: ScopeArgs & OutputArgs,
   io: Io,
   now = Date.now(),
@@ -163,7 +162,7 @@ export async function runConversationsShow(
 }
 
 export async function runConversationsRename(
-  app: App,
+  app: StoreApp,
   args: ScopeArgs & OutputArgs & { title: string },
   io: Io,
 ): Promise<number> {
@@ -180,7 +179,7 @@ export async function runConversationsRename(
 }
 
 export async function runConversationsArchive(
-  app: App,
+  app: StoreApp,
   args: ScopeArgs & OutputArgs,
   io: Io,
   archived: boolean,
@@ -194,7 +193,7 @@ export async function runConversationsArchive(
 }
 
 export async function runConversationsDelete(
-  app: App,
+  app: StoreApp,
   args: ScopeArgs & OutputArgs & { yes?: boolean },
   io: Io,
 ): Promise<number> {
@@ -214,7 +213,7 @@ export async function runConversationsDelete(
 }
 
 export async function runConversationsFork(
-  app: App,
+  app: StoreApp,
   args: ScopeArgs & OutputArgs & { message?: string; hidden?: boolean },
   io: Io,
 ): Promise<number> {
@@ -230,7 +229,7 @@ export async function runConversationsFork(
   );
 }
 
-function retrieve(app: App, ref: ConversationRef): Promise<Conversation> {
+function retrieve(app: StoreApp, ref: ConversationRef): Promise<Conversation> {
   return app.backend.retrieveConversation(ref.conversationId, ref.agentId);
 }
 

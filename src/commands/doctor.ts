@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
-import { printable } from "@/lib/table.ts";
+import { toPlainLine } from "@/lib/terminal-text.ts";
 import type { Connection } from "@/providers/connections.ts";
 import { checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
@@ -199,11 +199,11 @@ async function probeConnection(connection: Connection): Promise<Finding> {
 function renderReport({ version, healthy, findings, repairs }: Report): string {
   const marks = { ok: "ok     ", note: "note   ", problem: "PROBLEM" };
   const lines = findings.flatMap(({ status, text, hint }) => [
-    `${marks[status]}  ${printable(text)}`,
-    ...(hint && status !== "ok" ? [`         ${printable(hint)}`] : []),
+    `${marks[status]}  ${toPlainLine(text)}`,
+    ...(hint && status !== "ok" ? [`         ${toPlainLine(hint)}`] : []),
   ]);
   const done = repairs.map(
-    (repair) => `${repair.done ? "fixed  " : "not    "}  ${repair.description}: ${printable(repair.text)}`,
+    (repair) => `${repair.done ? "fixed  " : "not    "}  ${repair.description}: ${toPlainLine(repair.text)}`,
   );
   const problems = findings.filter((finding) => finding.status === "problem").length;
   const verdict = healthy ? "Everything is in order." : `${problems} ${problems === 1 ? "problem" : "problems"} found.`;

@@ -2,9 +2,10 @@
 
 import { resolve } from "node:path";
 import { defineCommand } from "citty";
-import type { App } from "@/app.ts";
+import type { Backend } from "@/backend/backend.ts";
 import { redactSecrets } from "@/lib/redact.ts";
-import { withApp } from "./context.ts";
+import { toPlainText } from "@/lib/terminal-text.ts";
+import { type StoreApp, withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { wholeConversation } from "./messages.ts";
 import { type OutputArgs, outputArgs, outputFormat, present } from "./output.ts";
@@ -23,7 +24,11 @@ export const command = defineCommand({
   run: ({ args, data }) => withApp(data, (app, io) => runExport(app, args, io)),
 });
 
-export async function runExport(app: App, args: ScopeArgs & OutputArgs & { out?: string }, io: Io): Promise<number> {
+export async function runExport(
+  app: StoreApp,
+  args: ScopeArgs & OutputArgs & { out?: string },
+  io: Io,
+): Promise<number> {
   const path = args.out === undefined ? undefined : resolve(app.cwd, args.out);
   return present(
     io,
@@ -45,7 +50,8 @@ export async function runExport(app: App, args: ScopeArgs & OutputArgs & { out?:
       value: (data) => data.exported ?? data.written,
       text: (data) =>
         data.exported
-          ? markdown(data.exported)
+          ? // A terminal must not obey what a model or a tool wrote; a file gets it as it is.
+            (io.isTty ? toPlainText : String)(markdown(data.exported))
           : `Wrote ${data.written.message_count} messages to ${data.written.output_path}\n`,
     },
   );
@@ -61,7 +67,7 @@ function markdown({ agent, conversation, messages }: Exported): string {
 }
 
 interface Exported {
-  agent: Awaited<ReturnType<App["backend"]["retrieveAgent"]>>;
-  conversation: Awaited<ReturnType<App["backend"]["retrieveConversation"]>>;
+  agent: Awaited<ReturnType<Backend["retrieveAgent"]>>;
+  conversation: Awaited<ReturnType<Backend["retrieveConversation"]>>;
   messages: Awaited<ReturnType<typeof wholeConversation>>;
 }

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { printable } from "@/lib/table.ts";
+import { toPlainLine } from "@/lib/terminal-text.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
@@ -56,7 +56,7 @@ export async function runImport(core: Core, args: ImportArgs, io: Io, now = Date
           ...problems.map(({ file, message }) => `${file}: ${message}`),
           ...(dryRun ? [] : ["Connect your models with `letta connect`: provider keys are not taken over."]),
         ];
-        return lines.map((line) => `${printable(line)}\n`).join("");
+        return lines.map((line) => `${toPlainLine(line)}\n`).join("");
       },
     },
   );

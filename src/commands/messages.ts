@@ -2,12 +2,11 @@
 
 import { resolve } from "node:path";
 import { defineCommand } from "citty";
-import type { App } from "@/app.ts";
 import type { Backend, ConversationRef, SearchQuery } from "@/backend/backend.ts";
 import type { Message } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { printable, printableLines } from "@/lib/table.ts";
-import { withApp } from "./context.ts";
+import { toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
+import { type StoreApp, withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present } from "./output.ts";
 import { conversationArgs, findAgent, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
@@ -82,10 +81,10 @@ export interface MessagesListArgs extends OutputArgs, ScopeArgs, DateArgs {
   limit?: string;
 }
 
-export async function runMessagesList(app: App, args: MessagesListArgs, io: Io): Promise<number> {
+export async function runMessagesList(app: StoreApp, args: MessagesListArgs, io: Io): Promise<number> {
   return present(io, args, async () => loadMessages(app.backend, await resolveConversation(app, args), args), {
     piped: "json",
-    text: (messages) => (messages.length === 0 ? "No messages.\n" : printableLines(renderTranscript(messages))),
+    text: (messages) => (messages.length === 0 ? "No messages.\n" : toPlainText(renderTranscript(messages))),
   });
 }
 
@@ -98,7 +97,7 @@ export interface MessagesSearchArgs extends OutputArgs, ScopeArgs, DateArgs {
   hidden?: boolean;
 }
 
-export async function runMessagesSearch(app: App, args: MessagesSearchArgs, io: Io): Promise<number> {
+export async function runMessagesSearch(app: StoreApp, args: MessagesSearchArgs, io: Io): Promise<number> {
   return present(io, args, async () => app.backend.searchMessages(await searchQuery(app, args)), {
     piped: "json",
     text: (hits) =>
@@ -107,7 +106,7 @@ export async function runMessagesSearch(app: App, args: MessagesSearchArgs, io: 
         : hits
             .map(
               (hit) =>
-                `${hit.created_at}  ${hit.role}  ${hit.conversation_id}  ${hit.message_id}\n    ${printable(hit.snippet)}\n`,
+                `${hit.created_at}  ${hit.role}  ${hit.conversation_id}  ${hit.message_id}\n    ${toPlainLine(hit.snippet)}\n`,
             )
             .join(""),
   });
@@ -119,7 +118,7 @@ export interface MessagesTranscriptArgs extends OutputArgs, ScopeArgs {
   out?: string;
 }
 
-export async function runMessagesTranscript(app: App, args: MessagesTranscriptArgs, io: Io): Promise<number> {
+export async function runMessagesTranscript(app: StoreApp, args: MessagesTranscriptArgs, io: Io): Promise<number> {
   return present(
     io,
     args,
@@ -141,7 +140,7 @@ export async function runMessagesTranscript(app: App, args: MessagesTranscriptAr
       piped: "json",
       text: (data) =>
         "transcript" in data
-          ? printableLines(data.transcript)
+          ? toPlainText(data.transcript)
           : `Wrote ${data.message_count} messages to ${data.output_path}\n`,
     },
   );
@@ -190,7 +189,7 @@ async function loadMessages(backend: Backend, ref: ConversationRef, args: Messag
   return ascending ? taken : taken.toReversed();
 }
 
-async function searchQuery(app: App, args: MessagesSearchArgs): Promise<SearchQuery> {
+async function searchQuery(app: StoreApp, args: MessagesSearchArgs): Promise<SearchQuery> {
   const query = (args.query ?? args.text ?? "").trim();
   if (query === "")
     throw new LettaError("usage", "nothing to search for", { hint: 'letta messages search "some words"' });
@@ -213,7 +212,10 @@ async function searchQuery(app: App, args: MessagesSearchArgs): Promise<SearchQu
   };
 }
 
-async function searchScope(app: App, args: MessagesSearchArgs): Promise<{ agentId?: string; conversationId?: string }> {
+async function searchScope(
+  app: StoreApp,
+  args: MessagesSearchArgs,
+): Promise<{ agentId?: string; conversationId?: string }> {
   if (args["all-agents"]) return {};
   if (args.conversation) return resolveConversation(app, args);
   const agent = args.agent ? await findAgent(app.backend, args.agent) : await resolveAgent(app, args);

@@ -2,9 +2,8 @@
 // settings, per server, because the same id may exist on two servers.
 
 import { defineCommand } from "citty";
-import type { App } from "@/app.ts";
 import type { SettingsStore } from "@/store/settings.ts";
-import { withApp } from "./context.ts";
+import { type StoreApp, withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 import { findAgent, resolveAgent, type ScopeArgs } from "./scope.ts";
@@ -18,7 +17,7 @@ export const command = defineCommand({
   run: ({ args, data }) => withApp(data, (app, io) => runPin(app, args, io, true)),
 });
 
-export async function runPin(app: App, args: ScopeArgs & OutputArgs, io: Io, pinned: boolean): Promise<number> {
+export async function runPin(app: StoreApp, args: ScopeArgs & OutputArgs, io: Io, pinned: boolean): Promise<number> {
   return present(
     io,
     args,

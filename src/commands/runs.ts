@@ -1,11 +1,11 @@
 // `letta runs …`: the sends of a conversation, and their streams, replayed or followed live.
 
 import { defineCommand } from "citty";
-import type { App } from "@/app.ts";
 import type { StreamChunk } from "@/backend/wire.ts";
 import { formatAge } from "@/lib/relative-time.ts";
-import { printable, printableLines, renderFields, renderTable } from "@/lib/table.ts";
-import { withApp } from "./context.ts";
+import { renderFields, renderTable } from "@/lib/table.ts";
+import { toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
+import { type StoreApp, withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, outputFormat, parseCount, present, tableOptions } from "./output.ts";
 import { conversationArgs, resolveConversation, type ScopeArgs } from "./scope.ts";
@@ -45,7 +45,7 @@ export const command = defineCommand({
 });
 
 export async function runRunsList(
-  app: App,
+  app: StoreApp,
   args: ScopeArgs & OutputArgs & { active?: boolean; limit?: string },
   io: Io,
   now = Date.now(),
@@ -70,7 +70,7 @@ export async function runRunsList(
   );
 }
 
-export async function runRunsShow(app: App, args: { id: string } & OutputArgs, io: Io): Promise<number> {
+export async function runRunsShow(app: StoreApp, args: { id: string } & OutputArgs, io: Io): Promise<number> {
   return present(io, args, () => app.backend.retrieveRun(args.id), {
     piped: "json",
     text: (run) =>
@@ -89,7 +89,7 @@ export async function runRunsShow(app: App, args: { id: string } & OutputArgs, i
 
 /** Ends with the run, or when the reader of stdout left. Exit code 1 for a run that failed. */
 export async function runRunsTail(
-  app: App,
+  app: StoreApp,
   args: { id: string; after?: string } & OutputArgs,
   io: Io,
   signal?: AbortSignal,
@@ -113,12 +113,12 @@ function chunkPrinter(): (chunk: StreamChunk) => string {
   const flow = (kind: string, delta: string) => {
     const start = flowing === kind ? "" : flowing === null ? "" : "\n";
     flowing = kind;
-    return start + printableLines(delta);
+    return start + toPlainText(delta);
   };
   const line = (text: string) => {
     const start = flowing === null ? "" : "\n";
     flowing = null;
-    return `${start}${printable(text)}\n`;
+    return `${start}${toPlainLine(text)}\n`;
   };
   return (chunk) => {
     switch (chunk.message_type) {

@@ -3,10 +3,10 @@
 
 import type { ArgsDef } from "citty";
 import { findInteractiveSession } from "@/agent/last-session.ts";
-import type { App } from "@/app.ts";
 import type { Backend, ConversationRef, Page } from "@/backend/backend.ts";
 import type { AgentState } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
+import type { StoreApp } from "./context.ts";
 
 /** Spread into the `args` of commands that work on an agent. */
 export const agentArgs = {
@@ -29,7 +29,7 @@ export interface ScopeArgs {
   conversation?: string;
 }
 
-export type ScopeApp = Pick<App, "backend" | "env" | "settings" | "serverKey" | "cwd">;
+export type ScopeApp = Pick<StoreApp, "backend" | "env" | "settings" | "serverKey" | "cwd">;
 
 /** The agent meant. Throws `usage` when nothing says which, `not_found` when it does not exist. */
 export async function resolveAgent(app: ScopeApp, args: ScopeArgs): Promise<AgentState> {

@@ -3,7 +3,7 @@
 import { defineCommand } from "citty";
 import type { App } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { printable } from "@/lib/table.ts";
+import { escapeDeceptive } from "@/lib/terminal-text.ts";
 import { withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present, requireConsent } from "./output.ts";
@@ -44,7 +44,7 @@ export async function runTrust(app: TrustApp, args: TrustArgs, io: Io): Promise<
       return { folder, status: trust.status, items: trust.items };
     },
     {
-      text: ({ status, items }) => `${printable(folder)}: ${STATUS_TEXT[status]}\n${describe(items)}`,
+      text: ({ status, items }) => `${escapeDeceptive(folder)}: ${STATUS_TEXT[status]}\n${describe(items)}`,
     },
   );
 }
@@ -57,5 +57,5 @@ const STATUS_TEXT: Record<App["trust"]["status"], string> = {
 };
 
 function describe(items: App["trust"]["items"]): string {
-  return items.map((item) => `  ${printable(item.file)}: ${printable(item.description)}\n`).join("");
+  return items.map((item) => `  ${escapeDeceptive(item.file)}: ${escapeDeceptive(item.description)}\n`).join("");
 }

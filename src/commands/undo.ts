@@ -7,7 +7,8 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { formatAge } from "@/lib/relative-time.ts";
-import { printable, renderTable } from "@/lib/table.ts";
+import { renderTable } from "@/lib/table.ts";
+import { toPlainLine } from "@/lib/terminal-text.ts";
 import type { ShadowStore, ShadowTurn, UndoResult } from "@/store/shadow.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
@@ -144,8 +145,8 @@ function renderTurns(turns: ShadowTurn[], folder: string, io: Io, now: number): 
 
 function renderResult({ turnId, dryRun, undoId, files }: Undone, folder: string): string {
   const lines = files.map(({ path, outcome, detail }) => {
-    const more = detail ? ` (${printable(detail)})` : "";
-    return `  ${printable(shorten(path, folder))}: ${OUTCOME_TEXT[outcome]}${more}\n`;
+    const more = detail ? ` (${toPlainLine(detail)})` : "";
+    return `  ${toPlainLine(shorten(path, folder))}: ${OUTCOME_TEXT[outcome]}${more}\n`;
   });
   const head = dryRun ? `Turn ${turnId} would be taken back:\n` : `Turn ${turnId}:\n`;
   const again = undoId === null ? "" : `To do it again: letta undo --turn ${undoId}\n`;

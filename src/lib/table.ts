@@ -1,6 +1,8 @@
 // Aligned columns for terminals and pipes. Widths are display cells (wide characters, emoji, combining marks), cells
 // are made printable first: names and titles come from files and models and must not move the cursor.
 
+import { textWidth, toPlainLine, truncate } from "./terminal-text.ts";
+
 export interface Column {
   title: string;
   align?: "left" | "right";
@@ -20,9 +22,9 @@ const MIN_SHRUNK = 8;
 
 /** Heading plus one line per row, each ending in a newline. */
 export function renderTable(columns: Column[], rows: string[][], options: TableOptions = {}): string {
-  const cells = rows.map((row) => columns.map((_, index) => printable(row[index] ?? "")));
+  const cells = rows.map((row) => columns.map((_, index) => toPlainLine(row[index] ?? "")));
   const widths = columns.map((column, index) =>
-    Math.max(Bun.stringWidth(column.title), ...cells.map((row) => Bun.stringWidth(row[index] ?? ""))),
+    Math.max(textWidth(column.title), ...cells.map((row) => textWidth(row[index] ?? ""))),
   );
   shrinkToFit(columns, widths, options.width);
   const line = (row: string[]) =>
@@ -37,38 +39,8 @@ export function renderTable(columns: Column[], rows: string[][], options: TableO
 /** `name  value` lines with the names aligned; empty values are left out. */
 export function renderFields(fields: [name: string, value: string | null | undefined][]): string {
   const shown = fields.filter((field): field is [string, string] => Boolean(field[1]));
-  const width = Math.max(0, ...shown.map(([name]) => Bun.stringWidth(name)));
-  return shown.map(([name, value]) => `${pad(name, width)}${GAP}${printable(value)}\n`).join("");
-}
-
-/** Cuts to `width` cells, ending in `…` when something was left out. Never splits a grapheme. */
-export function truncate(text: string, width: number): string {
-  if (Bun.stringWidth(text) <= width) return text;
-  let used = 0;
-  let kept = "";
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    used += Bun.stringWidth(segment);
-    if (used > width - 1) break;
-    kept += segment;
-  }
-  return `${kept}…`;
-}
-
-/** One line without control characters: line breaks and tabs become spaces, the rest of C0, C1 and DEL disappears. */
-export function printable(text: string): string {
-  return stripControls(text.replace(/[\r\n\t]+/g, " ")).trim();
-}
-
-/** Several lines without control characters other than line breaks and tabs. */
-export function printableLines(text: string): string {
-  return stripControls(text.replace(/\r\n?/g, "\n"));
-}
-
-function stripControls(text: string): string {
-  // Whole escape sequences first (CSI, OSC with its payload), so that no `[2J` is left behind.
-  return text
-    .replace(/(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?/g, "")
-    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");
+  const width = Math.max(0, ...shown.map(([name]) => textWidth(name)));
+  return shown.map(([name, value]) => `${pad(name, width)}${GAP}${toPlainLine(value)}\n`).join("");
 }
 
 function shrinkToFit(columns: Column[], widths: number[], width: number | undefined): void {
@@ -85,6 +57,6 @@ function shrinkToFit(columns: Column[], widths: number[], width: number | undefi
 }
 
 function pad(text: string, width: number, align: Column["align"] = "left"): string {
-  const space = " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
+  const space = " ".repeat(Math.max(0, width - textWidth(text)));
   return align === "right" ? space + text : text + space;
 }

@@ -4,7 +4,13 @@ import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Core } from "@/app.ts";
+import type { ConversationRef } from "@/backend/backend.ts";
+import { createLocalBackend } from "@/backend/local/local-backend.ts";
+import type { StreamChunk } from "@/backend/wire.ts";
+import type { StoreApp } from "@/commands/context.ts";
 import type { Io } from "@/commands/io.ts";
+import { createScriptedAdapter } from "@/providers/scripted.ts";
+import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import type { Secrets } from "@/store/secrets.ts";
@@ -64,4 +70,36 @@ export async function tempCore(vars: Record<string, string> = {}): Promise<Core>
   const env = readEnv({ HOME: home, PATH: process.env.PATH, ...vars });
   const paths = resolvePaths(env);
   return { env, paths, cwd, settings: await openSettings({ paths, cwd }), secrets: NO_SECRETS };
+}
+
+/** The same with a real local backend; its clock starts at `START` and moves a second with every look. */
+export async function tempApp(
+  steps: Parameters<typeof createScriptedAdapter>[0] = [],
+  vars: Record<string, string> = {},
+): Promise<StoreApp> {
+  const core = await tempCore(vars);
+  const models = createScriptedAdapter(steps);
+  let now = START;
+  const db = openDatabase(core.paths.database);
+  const backend = createLocalBackend({ db, models, now: () => (now += 1000) });
+  return { ...core, models, backend, serverKey: `local:${core.paths.local}` };
+}
+
+export const START = Date.parse("2026-03-01T10:00:00.000Z");
+
+/** Sends one message and returns the chunks of the run. */
+export async function say(app: StoreApp, ref: ConversationRef, text: string): Promise<StreamChunk[]> {
+  const message = { type: "message" as const, role: "user" as const, content: text, otid: crypto.randomUUID() };
+  return Array.fromAsync(app.backend.sendMessages(ref, { messages: [message], agent_id: ref.agentId }));
+}
+
+/** Replaces what differs from run to run by names in order of appearance. */
+export function stableText(app: StoreApp, text: string): string {
+  const names = new Map<string, string>();
+  return text
+    .replaceAll(app.paths.home, "~")
+    .replace(/\b(agent-local|local-conv|local-run|msg)-[0-9a-f]{8}-[0-9a-f-]{27}/g, (id, kind: string) => {
+      if (!names.has(id)) names.set(id, `${kind}-${names.size + 1}`);
+      return names.get(id)!;
+    });
 }

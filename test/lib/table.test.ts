@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { printable, printableLines, renderFields, renderTable, truncate } from "@/lib/table.ts";
+import { renderFields, renderTable } from "@/lib/table.ts";
 
 test("columns align by display width, not by code units", () => {
   expect(
@@ -25,25 +25,9 @@ test("a pipe is never cut", () => {
   expect(renderTable([{ title: "A" }], [[long]])).toBe(`A\n${long}\n`);
 });
 
-test.each([
-  ["plain", "plain"],
-  ["two\nlines\tand tab", "two lines and tab"],
-  ["\x1b[2J\x1b]0;owned\x07name", "name"],
-  ["\x1b]52;c;ZXZpbA==\x1b\\x", "x"],
-  ["\x9b31mred\x7f", "red"],
-  ["\x1bPq payload\x1b\\after", "after"],
-])("%j prints as %j", (input, output) => expect(printable(input)).toBe(output));
-
-test("several lines keep their line breaks only", () => {
-  expect(printableLines("a\r\nb\x1b[1A\tc\x07")).toBe("a\nb\tc");
+test("cells cannot move the cursor or break the line", () => {
+  expect(renderTable([{ title: "A" }, { title: "B" }], [["\x1b[2Jx\ny", "z"]])).toBe("A    B\nx y  z\n");
 });
-
-test.each([
-  ["short", 10, "short"],
-  ["abcdefghij", 5, "abcd…"],
-  ["助手助手", 5, "助手…"],
-  ["👩‍👩‍👧 family", 4, "👩‍👩‍👧 …"],
-] as const)("%s in %p cells", (text, width, cut) => expect(truncate(text, width)).toBe(cut));
 
 test("fields leave out what is empty", () => {
   expect(
