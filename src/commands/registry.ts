@@ -12,6 +12,9 @@ export interface CommandEntry {
 /** In the order help shows them. */
 export const COMMANDS: Record<string, CommandEntry> = {
   demo: { summary: "See it work in seconds, without account, key or network", load: () => import("./demo.ts") },
+  connect: { summary: "Connect a model provider or a local model server", load: () => import("./connect.ts") },
+  providers: { summary: "List, test and remove connected providers", load: () => import("./providers.ts") },
+  model: { summary: "List models and set the default one", also: ["models"], load: () => import("./model.ts") },
   agents: { summary: "List, create, show, rename and delete agents", load: () => import("./agents.ts") },
   conversations: {
     summary: "List, show, rename, archive, delete and fork conversations",
@@ -24,9 +27,6 @@ export const COMMANDS: Record<string, CommandEntry> = {
   unpin: { summary: "Take an agent's pin away", load: () => import("./unpin.ts") },
   export: { summary: "Print a conversation as Markdown or JSON", load: () => import("./export.ts") },
   import: { summary: "Take over agents and conversations of another Letta client", load: () => import("./import.ts") },
-  connect: { summary: "Connect a model provider or a local model server", load: () => import("./connect.ts") },
-  providers: { summary: "List, test and remove connected providers", load: () => import("./providers.ts") },
-  model: { summary: "List models and set the default one", also: ["models"], load: () => import("./model.ts") },
   permissions: { summary: "Show the permission mode and rules", load: () => import("./permissions.ts") },
   trust: { summary: "Let this folder's own settings take effect, or take that back", load: () => import("./trust.ts") },
   tools: { summary: "List the tools the model can be offered", load: () => import("./tools.ts") },
