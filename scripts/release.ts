@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { compile, ROOT } from "./build.ts";
+import { findSignatureProblem, signAdHoc } from "./macho-signature.ts";
 import { TARGETS, type Target } from "./targets.ts";
 
 const RELEASE = join(ROOT, "dist/release");
@@ -44,7 +45,7 @@ async function build(target: Target): Promise<Outcome> {
   const executable = join(RELEASE, `letta-${target.name}${target.suffix}`);
   try {
     await compile({ outfile: executable, target });
-    const packed = gzipSync(readFileSync(executable), { level: 9 });
+    const packed = gzipSync(sign(readFileSync(executable), target), { level: 9 });
     const file = `letta-${target.name}.gz`;
     writeFileSync(join(RELEASE, `${file}.partial`), packed);
     renameSync(join(RELEASE, `${file}.partial`), join(RELEASE, file));
@@ -55,6 +56,14 @@ async function build(target: Target): Promise<Outcome> {
   } finally {
     rmSync(executable, { force: true });
   }
+}
+
+function sign(executable: Uint8Array, target: Target): Uint8Array {
+  if (!target.name.startsWith("darwin-")) return executable;
+  const signed = findSignatureProblem(executable) === null ? executable : signAdHoc(executable, "letta");
+  const problem = findSignatureProblem(signed);
+  if (problem !== null) throw new Error(`code signature: ${problem}`);
+  return signed;
 }
 
 /** The format of `sha256sum`: its `--check` reads it. */
