@@ -222,8 +222,14 @@ build() {
 put_in_place() {
   chmod 755 "$program"
   # A program for the wrong platform must not replace a working one.
-  version=$("$program" --version 2>"$scratch/errors") ||
-    fail "the new letta does not run on this machine, so it was not installed." "$(cat "$scratch/errors")"
+  version=$("$program" --version 2>"$scratch/errors") || {
+    reason=$(head -n 3 "$scratch/errors")
+    case ${platform:-} in
+      *-musl) reason="$reason
+On Alpine Linux it needs: apk add libstdc++" ;;
+    esac
+    fail "the new letta does not run on this machine, so it was not installed." "$reason"
+  }
   mv -f "$program" "$dir/letta$suffix" || fail "cannot replace $dir/letta$suffix."
   installed=yes
 }

@@ -101,7 +101,7 @@ function startInstaller(home: string, { shell = ["sh"], env, uname, libc, withou
 function machine(bin: string, [system, processor]: [string, string], libc: string, without: string[]): string {
   mkdirSync(bin);
   const commands =
-    "sh bash curl wget awk sed grep gzip sha256sum mktemp mkdir rmdir rm mv chmod cat dirname basename ls find";
+    "sh bash curl wget awk sed grep gzip sha256sum mktemp mkdir rmdir rm mv chmod cat head dirname basename ls find";
   for (const name of commands.split(" ")) {
     const path = Bun.which(name);
     if (path && !without.includes(name)) symlinkSync(path, join(bin, name));
