@@ -3,7 +3,7 @@
 
 import { chooseBackend } from "@/agent/choose-backend.ts";
 import { requireLocalBackend } from "@/agent/resolve.ts";
-import type { AppOptions } from "@/app.ts";
+import type { App, AppOptions } from "@/app.ts";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
 import { codeOf, errorMessage } from "@/lib/errors.ts";
 import { LineStream } from "./line-stream.ts";
@@ -14,7 +14,11 @@ import { type HeadlessIo, runHeadless } from "./run.ts";
 import { watchStop } from "./stop.ts";
 import { openWriter } from "./writer.ts";
 
-export async function startHeadless(appOptions: AppOptions, options: HeadlessOptions): Promise<number> {
+export async function startHeadless(
+  appOptions: AppOptions,
+  options: HeadlessOptions,
+  open: (options: AppOptions) => Promise<App> = openApp,
+): Promise<number> {
   const startedAt = performance.now();
   using stop = watchStop({ watchParent: appOptions.env.parentAgentId !== undefined });
   const writer = openWriter(1);
@@ -23,7 +27,7 @@ export async function startHeadless(appOptions: AppOptions, options: HeadlessOpt
   const output = createOutput(options, { writer, lines, note });
   const io: HeadlessIo = { writer, lines, output, stop, note, stdin: () => Bun.stdin.stream(), session: null };
   // Opening the store and waiting for a pipe overlap. A failure is reported where it is awaited below.
-  const opening = openApp(appOptions);
+  const opening = open(appOptions);
   opening.catch(() => {});
   let exitCode: number;
   try {
@@ -69,7 +73,7 @@ export function noteError(error: unknown, note: (text: string) => void, debug: b
   if (debug && error instanceof Error && error.stack) note(error.stack);
 }
 
-async function openApp(options: AppOptions) {
+async function openApp(options: AppOptions): Promise<App> {
   const app = await import("@/app.ts");
   return app.openApp(options);
 }
