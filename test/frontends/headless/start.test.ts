@@ -39,12 +39,12 @@ function start(script: string, args: string[], stdin: Stdin = "ignore") {
   };
 }
 
-async function shell(script: string, name: string) {
+async function shell(script: string, name: string, vars: Record<string, string> = {}) {
   const child = Bun.spawn(["bash", "-c", script.replaceAll("LETTA", `"${process.execPath}" "${ENTRY}"`)], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    env: { ...process.env, LETTA_TEST_SCRIPT: name },
+    env: { ...process.env, LETTA_TEST_SCRIPT: name, ...vars },
   });
   const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { stdout: stdout.trim(), stderr: stderr.trim(), exitCode };
@@ -188,4 +188,11 @@ test("an open stdin does not keep a stopped session", async () => {
   const { stdout, exitCode } = await run.end();
   expect(lastLine(stdout)).toMatchObject({ type: "result", subtype: "interrupted" });
   expect(exitCode).toBe(143);
+});
+
+test("a child agent ends when its parent is gone", async () => {
+  // The shell is the parent; reading to the end of stdout waits for the orphan.
+  const script = "LETTA -p hi --output-format stream-json & sleep 0.5";
+  const { stdout } = await shell(script, "wait", { LETTA_PARENT_AGENT_ID: "agent-local-1" });
+  expect(lastLine(stdout)).toMatchObject({ type: "result", subtype: "interrupted" });
 });
