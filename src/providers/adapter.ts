@@ -3,7 +3,7 @@
 
 import { type ModelAdapter, type ModelEvent, type ModelRequest, ProviderError } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
-import { errorMessage } from "@/lib/errors.ts";
+import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
 import type { Env } from "@/store/env.ts";
 import type { Secrets } from "@/store/secrets.ts";
 import type { SettingsStore } from "@/store/settings.ts";
@@ -11,48 +11,69 @@ import { type Connection, listConnections, splitHandle } from "./connections.ts"
 import { type EndpointModel, listEndpointModels } from "./endpoint.ts";
 import { probeLocalServers } from "./local-servers.ts";
 import { listConnectionModels, type ResolvedModel, resolveModel, toModelRecord } from "./models.ts";
+import { assertFits, servedWindow } from "./ollama.ts";
 import { type CallResult, streamCall } from "./stream.ts";
 
 export interface AdapterOptions {
   env: Env;
   settings: Pick<SettingsStore, "user">;
   secrets: Secrets;
+  now?: () => number;
 }
 
-/** A configured endpoint's list may take this long; a local server nobody configured gets less. */
 const LIST_TIMEOUT_MS = 5000;
 const LOCAL_LIST_TIMEOUT_MS = 2000;
+/** How long a list is believed. Local servers change what they serve while we run; a dead one is not asked every turn. */
+const LIST_AGE_MS = 60_000;
 
-export function createModelAdapter({ env, settings, secrets }: AdapterOptions): ModelAdapter {
-  const endpointLists = new Map<string, Promise<EndpointModel[]>>();
+export function createModelAdapter({ env, settings, secrets, now = Date.now }: AdapterOptions): ModelAdapter {
+  const lists = new Map<string, { at: number; models: Promise<EndpointModel[]> }>();
   /** Base URLs whose server has no Responses API: asked once, then Chat Completions. */
   const chatOnly = new Set<string>();
+  /** Windows Ollama really serves, by base URL and model. */
+  const served = new Map<string, number>();
 
-  /** One list per endpoint and process; a failure is forgotten, so that the next question asks again. */
   function endpointModels(connection: Connection): Promise<EndpointModel[]> {
     const key = `${connection.name} ${connection.baseUrl}`;
-    let list = endpointLists.get(key);
-    if (list === undefined) {
-      const timeoutMs = connection.kind.local ? LOCAL_LIST_TIMEOUT_MS : LIST_TIMEOUT_MS;
-      list = listEndpointModels(connection, { timeoutMs });
-      list.catch(() => endpointLists.delete(key));
-      endpointLists.set(key, list);
-    }
-    return list;
+    const known = lists.get(key);
+    if (known !== undefined && now() - known.at < LIST_AGE_MS) return known.models;
+    const timeoutMs = connection.kind.local ? LOCAL_LIST_TIMEOUT_MS : LIST_TIMEOUT_MS;
+    const models = listEndpointModels(connection, { timeoutMs });
+    lists.set(key, { at: now(), models });
+    return models;
   }
 
-  async function resolve(handle: string, needsWindow: boolean): Promise<ResolvedModel> {
+  /** Hosted models that are not in the catalogue are looked up only when their window matters. */
+  async function resolve(handle: string, lookUp: "always" | "local"): Promise<ResolvedModel> {
     const { connection, modelId } = splitHandle(handle, await listConnections(env, secrets), env);
-    const endpoint = (): Promise<EndpointModel[]> => endpointModels(connection).catch(() => []); // only details are lost
-    return resolveModel(connection, modelId, needsWindow ? endpoint : async () => []);
+    const ask = lookUp === "always" || connection.kind.local;
+    const model = await resolveModel(connection, modelId, async () => {
+      return ask ? endpointModels(connection).catch(() => []) : []; // only details are lost
+    });
+    const window = served.get(`${connection.baseUrl} ${modelId}`);
+    return window === undefined
+      ? model
+      : { ...model, contextWindow: window, pi: { ...model.pi, contextWindow: window } };
+  }
+
+  /** What a call needs, or the reason why it cannot be made. */
+  async function prepare(request: ModelRequest, signal: AbortSignal): Promise<ResolvedModel> {
+    const model = await resolve(request.handle, "local");
+    const { connection, modelId } = model;
+    if (connection.kind.id !== "ollama") return model;
+    const window = await servedWindow(connection, modelId, signal);
+    if (window === null) return model;
+    served.set(`${connection.baseUrl} ${modelId}`, window);
+    assertFits(request, window, modelId);
+    return { ...model, contextWindow: window, pi: { ...model.pi, contextWindow: window } };
   }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     let model: ResolvedModel;
     try {
-      model = await resolve(request.handle, true);
+      model = await unlessAborted(prepare(request, signal), signal);
     } catch (error) {
-      yield { type: "error", error: asProviderError(error), partial: null };
+      yield { type: "error", error: asProviderError(error, signal), partial: null };
       return;
     }
     if (model.pi.api !== "openai-responses" || !model.connection.customUrl) {
@@ -107,7 +128,7 @@ export function createModelAdapter({ env, settings, secrets }: AdapterOptions): 
     stream,
     listModels,
     defaultModel,
-    resolveModel: async (handle) => toModelRecord(await resolve(handle, true)),
+    resolveModel: async (handle) => toModelRecord(await resolve(handle, "always")),
   };
 }
 
@@ -140,7 +161,30 @@ function overChatCompletions(model: ResolvedModel): ResolvedModel {
   return { ...model, pi: { ...pi, api: "openai-completions" } };
 }
 
-function asProviderError(error: unknown): ProviderError {
+/** Nobody who gave up should wait for a slow list or a model that is being loaded. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function asProviderError(error: unknown, signal: AbortSignal): ProviderError {
+  if (signal.aborted) return new ProviderError("cancelled", "cancelled", { cause: error, retryable: false });
   if (error instanceof ProviderError) return error;
-  return new ProviderError("provider", errorMessage(error), { cause: error, retryable: false });
+  // A credentials file that does not parse, a keychain that is locked.
+  const code = codeOf(error) === "auth" ? "auth" : "provider";
+  const hint = error instanceof LettaError ? error.hint : undefined;
+  return new ProviderError(code, errorMessage(error), {
+    cause: error,
+    retryable: false,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }

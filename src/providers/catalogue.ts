@@ -32,6 +32,7 @@ const LOADERS: Record<string, () => Promise<Catalogue>> = {
   fireworks: async () => (await import("@earendil-works/pi-ai/providers/fireworks.models")).FIREWORKS_MODELS,
   cerebras: async () => (await import("@earendil-works/pi-ai/providers/cerebras.models")).CEREBRAS_MODELS,
   zai: async () => (await import("@earendil-works/pi-ai/providers/zai.models")).ZAI_MODELS,
+  "zai-coding": async () => (await import("@earendil-works/pi-ai/providers/zai.models")).ZAI_MODELS,
   moonshotai: async () => (await import("@earendil-works/pi-ai/providers/moonshotai.models")).MOONSHOTAI_MODELS,
   "kimi-coding": async () => (await import("@earendil-works/pi-ai/providers/kimi-coding.models")).KIMI_CODING_MODELS,
   minimax: async () => (await import("@earendil-works/pi-ai/providers/minimax.models")).MINIMAX_MODELS,

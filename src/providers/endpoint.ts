@@ -46,10 +46,15 @@ export async function listEndpointModels(
   }
 }
 
-/** One authenticated GET, with the same failures. */
-export async function getJson(connection: Connection, url: string, timeoutMs: number): Promise<unknown> {
-  const timeout = AbortSignal.timeout(timeoutMs);
-  return ask({ connection, signal: timeout, timeout }, url);
+/** One authenticated question with the same failures: GET, or POST when there is a body. */
+export async function fetchJson(
+  connection: Connection,
+  url: string,
+  options: { timeoutMs: number; signal?: AbortSignal; body?: unknown },
+): Promise<unknown> {
+  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
+  return ask({ connection, signal, timeout }, url, options.body);
 }
 
 interface Ask {

@@ -69,9 +69,10 @@ function fromCatalogue(connection: Connection, modelId: string, known: Catalogue
   const pi: CatalogueModel = {
     ...known,
     id: modelId,
-    provider: kind.id,
+    provider: known.provider,
     api: sameApi ? known.api : kind.api,
-    baseUrl: customUrl ? baseUrl : known.baseUrl,
+    // Some providers serve single models at another address of theirs.
+    baseUrl: baseUrl !== "" && (customUrl || known.api === kind.api) ? baseUrl : known.baseUrl,
   };
   if (compat === undefined) delete pi.compat;
   else pi.compat = compat;

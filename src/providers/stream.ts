@@ -51,9 +51,13 @@ export async function* streamCall(
     for await (const event of endOnAbort(source, tap.signal)) {
       tap.touch();
       if (event === "aborted") yield fail("aborted", reply.latest);
-      else if (event.type === "error") yield fail(event.error.errorMessage ?? "", event.error);
-      else if (event.type === "done" && tap.facts.errorInStream) yield fail("", event.message);
-      else yield* reply.accept(event);
+      else if (event.type === "error") {
+        noteDiagnostics(tap.facts, event.error);
+        yield fail(event.error.errorMessage ?? "", event.error);
+      } else if (event.type === "done" && (tap.facts.errorInStream || !FINISHED.has(event.reason))) {
+        tap.facts.status ??= 200;
+        yield fail("", event.message);
+      } else yield* reply.accept(event);
       if (event === "aborted" || event.type === "error" || event.type === "done") break;
     }
   } catch (error) {
@@ -62,6 +66,18 @@ export async function* streamCall(
     tap.dispose();
   }
   return { facts: tap.facts, produced: reply.produced };
+}
+
+const FINISHED = new Set<string>(["stop", "length", "toolUse"]);
+
+/** Bedrock's SDK does its own HTTP; pi-ai keeps the status and the exception's name beside the message. */
+function noteDiagnostics(facts: WireFacts, message: AssistantMessage): void {
+  const details = message.diagnostics?.find(({ type }) => type === "bedrock_response_failure")?.details;
+  if (details === undefined || facts.status !== undefined) return;
+  if (typeof details.status === "number") facts.status = details.status;
+  facts.errorBody = { type: details.errorCode, message: message.errorMessage };
+  facts.errorInStream = facts.status === undefined || facts.status < 400;
+  facts.status ??= 200;
 }
 
 /** Literal imports: computed ones are not bundled. */

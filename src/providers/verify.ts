@@ -3,7 +3,7 @@
 
 import { ProviderError } from "@/backend/model.ts";
 import type { Connection } from "./connections.ts";
-import { type EndpointModel, getJson, listEndpointModels } from "./endpoint.ts";
+import { type EndpointModel, fetchJson, listEndpointModels } from "./endpoint.ts";
 import { listConnectionModels } from "./models.ts";
 
 export interface Verified {
@@ -36,7 +36,7 @@ async function describe(connection: Connection, listed: EndpointModel[]): Promis
 
 async function checkOpenRouterKey(connection: Connection, timeoutMs: number): Promise<boolean> {
   try {
-    await getJson(connection, `${connection.baseUrl}/key`, timeoutMs);
+    await fetchJson(connection, `${connection.baseUrl}/key`, { timeoutMs });
     return true;
   } catch (error) {
     // A gateway in front of OpenRouter need not have this question.

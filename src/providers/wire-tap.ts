@@ -65,7 +65,11 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
     const signals = [abort.signal, init?.signal].filter((signal): signal is AbortSignal => signal != null);
     let response: Response;
     try {
-      response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+      response = await fetch(input, {
+        ...init,
+        headers: plainRequestHeaders(init?.headers),
+        signal: AbortSignal.any(signals),
+      });
     } catch (error) {
       facts.connectError = error;
       throw error;
@@ -292,6 +296,13 @@ function nextBreak(text: string, from: number): number {
   const before = newline === -1 ? text.length : newline;
   const carriage = text.indexOf("\r", from);
   return carriage !== -1 && carriage < before ? carriage : newline;
+}
+
+/** Without what the vendors' SDKs tell about this machine. */
+function plainRequestHeaders(headers: RequestInit["headers"]): Headers {
+  const plain = new Headers(headers);
+  for (const name of [...plain.keys()]) if (name.startsWith("x-stainless-")) plain.delete(name);
+  return plain;
 }
 
 /** The body is decoded already and its length changed. */
