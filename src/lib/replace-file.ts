@@ -80,7 +80,7 @@ async function overwrite(target: string, bytes: Uint8Array): Promise<void> {
   try {
     let offset = 0;
     while (offset < bytes.length) {
-      const { bytesWritten } = await file.write(bytes, offset, bytes.length - offset, offset);
+      const { bytesWritten } = await file.write(bytes, offset, bytes.length - offset);
       offset += bytesWritten;
     }
     await file.truncate(bytes.length);

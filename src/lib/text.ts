@@ -10,20 +10,14 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
-/** The first `length` characters, not ending inside a surrogate pair. */
+/** At most the first `length` characters, not ending inside a surrogate pair. */
 export function takeHead(text: string, length: number): string {
-  if (text.length <= length) return text;
-  return text.slice(0, isLowSurrogate(text, length) ? length - 1 : length);
+  const head = text.slice(0, length);
+  return /[\ud800-\udbff]$/.test(head) ? head.slice(0, -1) : head;
 }
 
-/** The last `length` characters, not starting inside a surrogate pair. */
+/** At most the last `length` characters, not starting inside a surrogate pair. */
 export function takeTail(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const start = text.length - length;
-  return text.slice(isLowSurrogate(text, start) ? start + 1 : start);
-}
-
-function isLowSurrogate(text: string, index: number): boolean {
-  const code = text.charCodeAt(index);
-  return code >= 0xdc00 && code <= 0xdfff;
+  const tail = text.length > length ? text.slice(text.length - length) : text;
+  return /^[\udc00-\udfff]/.test(tail) ? tail.slice(1) : tail;
 }

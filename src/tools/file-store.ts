@@ -2,7 +2,7 @@
 
 import { realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { ToolError } from "@/lib/errors.ts";
+import { LettaError, ToolError } from "@/lib/errors.ts";
 import { followLinks, replaceFile } from "@/lib/replace-file.ts";
 import type { ShadowStore } from "@/store/shadow.ts";
 import { SEEN_FILES, SHADOW_FILE_BYTES } from "./limits.ts";
@@ -62,8 +62,9 @@ export function fileError(error: unknown, path: string, cwd?: string): unknown {
     ENAMETOOLONG: `File name too long: ${path}`,
     ELOOP: `Too many symbolic links: ${path}`,
   };
-  const message = code === undefined ? undefined : messages[code];
-  return message === undefined ? error : new ToolError(message, { cause: error });
+  // An error without a code is a bug of ours, or already a ToolError.
+  if (code === undefined || error instanceof LettaError) return error;
+  return new ToolError(messages[code] ?? `${(error as Error).message} (${path})`, { cause: error });
 }
 
 /** The bytes that will be replaced; null for a new file and for one too large to keep. */

@@ -1,7 +1,7 @@
 // Finds a ripgrep to run: the one inside this program, unpacked once and verified, else one on PATH. Callers have a
 // built-in search for when there is none (tools/walk.ts).
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Paths } from "@/store/paths.ts";
 import { sha256 } from "./file-store.ts";
@@ -103,7 +103,7 @@ export function unpack({
   } catch {
     return null; // Read-only or full: the caller falls back.
   } finally {
-    rmSync(temporary, { force: true });
+    if (existsSync(temporary)) rmSync(temporary);
   }
 }
 
