@@ -41,6 +41,25 @@ export const COMMANDS: Record<string, CommandEntry> = {
   version: { summary: "Show the version", load: () => import("./version.ts") },
 };
 
+/** Commands of other versions: saying so is kinder than "unknown". */
+export const MISSING_COMMANDS: Record<string, string> = {
+  update: "Run install.sh again to update.",
+  setup: "Connect a model with letta connect; letta alone starts talking.",
+  memory: "Memory directories come later.",
+  memfs: "Memory directories come later.",
+  skills: "Skills come later.",
+  install: "Skills and mods come later.",
+  mods: "Mods come later.",
+  cron: "Use the system's cron with letta -p.",
+  dream: "Reflection comes later.",
+  trajectories: "letta import takes over another client's history.",
+  server: "Programs can drive letta -p --input-format stream-json.",
+  remote: "Programs can drive letta -p --input-format stream-json.",
+  channels: "Chat channels come later.",
+  environments: "Remote environments come later.",
+  login: "Agents live on this machine: letta connect adds a model.",
+};
+
 /** The entry of a name or of one of its other names. */
 export function findCommand(typed: string): { name: string; entry: CommandEntry } | undefined {
   for (const [name, entry] of Object.entries(COMMANDS)) {

@@ -125,7 +125,9 @@ async function isHeadless(flags: GlobalFlags, positionals: string[]): Promise<bo
 }
 
 async function unknownWord(word: string): Promise<LettaError> {
-  const { commandNames } = await import("./registry.ts");
+  const { commandNames, MISSING_COMMANDS } = await import("./registry.ts");
+  const advice = Object.hasOwn(MISSING_COMMANDS, word) ? MISSING_COMMANDS[word] : undefined;
+  if (advice) return new LettaError("usage", `this version of letta does not have "${word}" yet`, { hint: advice });
   const near = findNearest(word, commandNames());
   const hint = `${near ? `Did you mean letta ${near}? ` : ""}To send a prompt use letta -p "…".`;
   return new LettaError("usage", `unknown command or argument "${word}"`, { hint });
