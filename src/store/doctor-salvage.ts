@@ -1,13 +1,16 @@
 // Saves what can still be read of a damaged database. A new file is filled beside it, table by table; a range of rows
-// that cannot be read is halved until only the broken ones are left out. The damaged file is renamed, never changed.
+// that cannot be read is halved until only the broken ones are left out. Agents, conversations and messages that no
+// query finds any more are then taken from the pages themselves. The damaged file is renamed, never changed.
 
 import { Database } from "bun:sqlite";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { openDatabase } from "./db.ts";
+import { readPageRows } from "./doctor-pages.ts";
 import { removeDangling } from "./doctor-tables.ts";
 import { currentOwner, isOwnerAlive } from "./owner.ts";
 import { SHADOW_SCHEMA } from "./shadow.ts";
+import { codeOfSystemError } from "./system-error.ts";
 
 /** Per table: a broken inner page makes every row below it unreadable, and halving must come to an end. */
 const MAX_FAILED_READS = 4_000;
@@ -43,13 +46,12 @@ interface TableReport {
 }
 
 function copyReadable(file: string, target: string, nowMs: number): TableReport[] {
-  const from = new Database(file, { readonly: true });
   const to = openDatabase(target);
   try {
-    refuseWhileUsed(from, nowMs);
     to.run("PRAGMA foreign_keys=OFF");
     to.run(SHADOW_SCHEMA);
-    const reports = commonTables(from, to).map((table) => copyTable(from, to, table));
+    const reports = copyTables(file, to, nowMs);
+    copyPages(file, to, reports);
     if (reports.every((report) => report.rows === 0)) throw new Error("no row of any table is readable");
     to.transaction(() => {
       adoptOrphans(to);
@@ -59,8 +61,82 @@ function copyReadable(file: string, target: string, nowMs: number): TableReport[
     to.run("PRAGMA wal_checkpoint(TRUNCATE)");
     return reports;
   } finally {
-    from.close();
     to.close();
+  }
+}
+
+/** By SQL. Empty when not even the schema can be read. */
+function copyTables(file: string, to: Database, nowMs: number): TableReport[] {
+  let from: Database | undefined;
+  try {
+    from = new Database(file, { readonly: true });
+    const source = from;
+    refuseWhileUsed(source, nowMs);
+    return commonTables(source, to).map((table) => copyTable(source, to, table));
+  } catch (error) {
+    if (codeOfSystemError(error)?.startsWith("SQLITE_")) return [];
+    throw error;
+  } finally {
+    from?.close();
+  }
+}
+
+/** What SQL did not find. Rows it did find are newer or the same: they stay. */
+function copyPages(file: string, to: Database, reports: TableReport[]): void {
+  const targets = PAGE_TABLES.map((shape) => {
+    const table = tablesOf(to).find(({ name }) => name === shape.table)!;
+    const known = reports.find((each) => each.table === shape.table);
+    const report = known ?? { table: shape.table, rows: 0, failed: 1 };
+    if (!known) reports.push(report);
+    return { ...shape, columns: table.columns.length, report, insert: inserter(to, table) };
+  });
+  to.transaction(() => {
+    for (const { rowid, values } of readPageRows(file)) {
+      const target = targets.find(({ columns, isRow }) => values.length === columns && isRow(values));
+      if (!target) continue;
+      try {
+        target.report.rows += target.insert(target.hasSeq ? values.with(0, rowid) : values);
+      } catch {
+        // A value of the wrong type: noise that looked like a row.
+      }
+    }
+  })();
+}
+
+/** How to tell a row's table from its values. `hasSeq`: the first column is the rowid, which records leave out. */
+const PAGE_TABLES: { table: string; hasSeq: boolean; isRow(values: Row): boolean }[] = [
+  {
+    table: "messages",
+    hasSeq: true,
+    isRow: ([seq, id, key, kind, role, , , , body]) =>
+      seq === null &&
+      typeof id === "string" &&
+      typeof key === "string" &&
+      (kind === "message" || kind === "summary") &&
+      (role === "user" || role === "assistant" || role === "toolResult") &&
+      isJson(body),
+  },
+  {
+    table: "agents",
+    hasSeq: false,
+    isRow: ([id, name, , , tags, , settings]) =>
+      typeof id === "string" && id.startsWith("agent-") && typeof name === "string" && isJson(tags) && isJson(settings),
+  },
+  {
+    table: "conversations",
+    hasSeq: false,
+    isRow: ([key, id, agentId, , , , , tags]) =>
+      typeof agentId === "string" &&
+      (key === id ? typeof id === "string" : id === "default" && key === `default:${agentId}`) &&
+      isJson(tags),
+  },
+];
+
+function isJson(value: Row[number] | undefined): boolean {
+  try {
+    return typeof value === "string" && typeof JSON.parse(value) === "object";
+  } catch {
+    return false; // cut or overwritten
   }
 }
 
@@ -228,8 +304,9 @@ function adoptOrphans(db: Database): void {
 function describe(reports: TableReport[]): string {
   const rows = (name: string) => reports.find((report) => report.table === name)?.rows ?? 0;
   const broken = reports.filter((report) => report.failed > 0).map((report) => report.table);
-  const lost = broken.length === 0 ? "No table lost rows." : `Some rows were unreadable in: ${broken.join(", ")}.`;
-  return `Saved ${rows("agents")} agents, ${rows("conversations")} conversations, ${rows("messages")} messages. ${lost}`;
+  const unread = broken.length === 0 ? "" : ` Damaged parts: ${broken.join(", ")}.`;
+  const lost = `${unread} What stood on the damaged pages themselves is lost.`;
+  return `Saved ${rows("agents")} agents, ${rows("conversations")} conversations, ${rows("messages")} messages.${lost}`;
 }
 
 function removeWithSiblings(file: string): void {

@@ -173,6 +173,31 @@ test("random bytes in the middle: a useful report, and what is readable is saved
   expect((await stat(core.paths.database)).mode & 0o777).toBe(0o600);
 });
 
+test("a destroyed schema: the rows are taken from their pages", async () => {
+  const core = await tempCore();
+  fill(core.paths.database, 500, 6000);
+  const handle = await open(core.paths.database, "r+");
+  await handle.write(crypto.getRandomValues(new Uint8Array(3900)), 0, 3900, 110);
+  await handle.close();
+  const { code, report } = await examine(core, { fix: true });
+  expect([code, problems(report)]).toEqual([0, []]);
+  expect(report.repairs[0]?.text).toStartWith("Saved 1 agents, 1 conversations, 500 messages.");
+  const db = new Database(core.paths.database, { readonly: true });
+  const bodies = db.query("SELECT json_extract(body, '$.content') FROM messages ORDER BY seq").values().flat();
+  db.close();
+  expect(bodies).toEqual(Array.from({ length: 500 }, (_, index) => `message ${index} ${"x".repeat(6000)}`));
+});
+
+test("deleted messages do not come back", async () => {
+  const core = await tempCore();
+  fill(core.paths.database, 500, 1000);
+  change(core.paths.database, "PRAGMA secure_delete=OFF", "DELETE FROM messages WHERE seq > 100");
+  change(core.paths.database, "PRAGMA wal_checkpoint(TRUNCATE)");
+  const { salvageDatabase } = await import("@/store/doctor-salvage.ts");
+  salvageDatabase(core.paths.database, Date.parse(NOW));
+  expect(count(core.paths.database, "messages")).toBe(100);
+});
+
 test("messages survive the loss of their conversation's and agent's records", async () => {
   const core = await tempCore();
   fill(core.paths.database, 50, 1000);
