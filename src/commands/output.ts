@@ -47,7 +47,7 @@ export async function present<T>(
     const data = await work();
     const value = presentation.value ? presentation.value(data) : data;
     if (format === "text") io.stdout(presentation.text(data));
-    else io.stdout(renderJson(format === "envelope" ? { ok: true, data: value } : value));
+    else io.stdout(renderJson(format === "envelope" ? { ok: true, data: value ?? null } : value));
     return presentation.exitCode?.(data) ?? EXIT_OK;
   } catch (error) {
     if (format !== "envelope") throw error;
