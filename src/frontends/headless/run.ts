@@ -64,16 +64,19 @@ async function runOnce(app: App, session: Session, run: HeadlessRun, io: Headles
   io.stop.requested.addEventListener("abort", abort);
   io.writer.closed.addEventListener("abort", abort);
   if (io.writer.closed.aborted) abort();
+  let exitCode: number | undefined;
   try {
+    // To the very end of the stream: the engine lets go of the conversation after its last event.
     for await (const event of turn.events) {
       await io.output.event(event);
-      if (event.type === "turn_ended") return await finish(event.result, turn.id, session, io);
+      if (event.type === "turn_ended") exitCode = await finish(event.result, turn.id, session, io);
     }
   } finally {
     io.stop.requested.removeEventListener("abort", abort);
     io.writer.closed.removeEventListener("abort", abort);
   }
-  throw new LettaError("internal", "the engine ended without turn_ended");
+  if (exitCode === undefined) throw new LettaError("internal", "the engine ended without turn_ended");
+  return exitCode;
 }
 
 async function finish(result: TurnResult, turnId: string, session: Session, io: HeadlessIo): Promise<number> {
