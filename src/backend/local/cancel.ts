@@ -22,6 +22,6 @@ export async function cancelConversation(context: LocalContext, ref: Conversatio
   });
   for (const run of runs) context.activeRuns.get(run.id)?.abort();
   const isElsewhere = runs.some((run) => !context.activeRuns.has(run.id));
-  const until = context.now() + WAIT_MS;
-  while (isElsewhere && context.now() < until && listActiveRuns(context, key).length > 0) await pause(POLL_MS);
+  const until = performance.now() + WAIT_MS;
+  while (isElsewhere && performance.now() < until && listActiveRuns(context, key).length > 0) await pause(POLL_MS);
 }

@@ -5,8 +5,10 @@ import type { StreamChunk } from "@/backend/wire.ts";
 import { relaxed } from "@/store/db.ts";
 import type { LocalContext } from "./context.ts";
 
-/** A kill loses at most this much streamed text, or what arrived since the last flush of the run's timer. */
-const FLUSH_BYTES = 4 * 1024;
+/** What a kill may cost: deltas that came within this time, or this many characters, of the last write. The first delta
+ *  and those of a slow model are on disk before they are shown. */
+const FLUSH_MS = 25;
+const FLUSH_CHARS = 4 * 1024;
 const ROWS_PER_READ = 200;
 
 type Body = Exclude<StreamChunk, { message_type: "ping" }>;
@@ -29,6 +31,7 @@ export class RunLog {
   #seq = 0;
   #pending: PendingRow[] = [];
   #pendingChars = 0;
+  #flushedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly context: LocalContext,
@@ -52,8 +55,9 @@ export class RunLog {
         pieces: text === null ? null : [text],
       });
     }
-    this.#pendingChars += text?.length ?? FLUSH_BYTES / 4;
-    if (this.#pendingChars >= FLUSH_BYTES) this.flush();
+    this.#pendingChars += text?.length ?? 0;
+    const isDue = performance.now() - this.#flushedAt >= FLUSH_MS || this.#pendingChars >= FLUSH_CHARS;
+    if (isDue && !this.context.db.inTransaction) this.flush();
     return { ...body, seq_id: this.#seq } as StreamChunk;
   }
 
@@ -70,6 +74,7 @@ export class RunLog {
     });
     this.#pending = [];
     this.#pendingChars = 0;
+    this.#flushedAt = performance.now();
   }
 }
 

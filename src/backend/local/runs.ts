@@ -17,6 +17,8 @@ import type { RunFailure } from "./wire-error.ts";
 
 /** How often a follower of a run of another process looks for more. */
 const FOLLOW_MS = 25;
+/** How often a silent run's process is looked for. */
+const RECHECK_MS = 250;
 /** Streams of ended runs are kept this long for a client that comes back. */
 const KEEP_CHUNKS_MS = 3 * 24 * 3_600_000;
 
@@ -212,7 +214,7 @@ export async function* streamRun(
   recoverDeadRuns(context);
   getRow(context, runId);
   let after = query.startingAfter ?? 0;
-  let idleSince = context.now();
+  let idleSince = performance.now();
   while (!query.signal?.aborted) {
     // Status first: what was written before the run ended is then certainly among the chunks read after it.
     const ended = findRow(context, runId)?.status !== "running";
@@ -222,12 +224,12 @@ export async function* streamRun(
       after = "seq_id" in chunk ? (chunk.seq_id ?? after) : after;
     }
     if (chunks.length > 0) {
-      idleSince = context.now();
+      idleSince = performance.now();
       continue;
     }
     if (ended) return;
-    if (context.now() - idleSince > 1_000) {
-      idleSince = context.now();
+    if (performance.now() - idleSince > RECHECK_MS) {
+      idleSince = performance.now();
       recoverDeadRuns(context);
     }
     await pause(FOLLOW_MS, query.signal);
