@@ -4,7 +4,7 @@ import { defineCommand } from "citty";
 import type { App } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { escapeDeceptive } from "@/lib/terminal-text.ts";
-import { withApp } from "./context.ts";
+import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present, requireConsent } from "./output.ts";
 
@@ -16,7 +16,12 @@ export const command = defineCommand({
     yes: { type: "boolean", alias: "y", description: "Do not ask" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runTrust(app, args, io)),
+  // Works whatever the backend is: nothing of it is opened.
+  run: ({ args, data }) =>
+    withCore(data, async (core, io) => {
+      const { openTrust } = await import("@/store/trust.ts");
+      return runTrust({ ...core, trust: await openTrust(core) }, args, io);
+    }),
 });
 
 export interface TrustArgs extends OutputArgs {
