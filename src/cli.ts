@@ -71,7 +71,15 @@ async function runSubcommand(
     import("@/commands/io.ts"),
     entry.load(),
   ]);
-  return runCommand([name], command, argv, { ...context, io: processIo(context.env) });
+  const io = processIo(context.env);
+  try {
+    return await runCommand([name], command, argv, { ...context, io });
+  } catch (error) {
+    // Also what failed before the command could see its flags, for example a wrong one.
+    if (!argv.includes("--json")) throw error;
+    const { presentFailure } = await import("@/commands/output.ts");
+    return presentFailure(io, error);
+  }
 }
 
 function currentDirectory(): string {
