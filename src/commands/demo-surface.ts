@@ -74,6 +74,7 @@ function openAttended({ env, io }: { env: Env; io: Io }): DemoSurface {
       ui.start(handlersOf(ui, view), {
         live: view.live,
         busy: () => ({ activity: view.activity(), elapsedMs: Date.now() - startedAt, tokens: 0 }),
+        idle: () => false,
         queue: () => [],
         status: () => "demo · scripted stand-in",
         history: () => [],
