@@ -1,0 +1,301 @@
+import { describe, expect, test } from "bun:test";
+import type { ModelAssistantMessage, ModelMessage, ModelRequest } from "@/backend/model.ts";
+import { probeLocalServers } from "@/providers/local-servers.ts";
+import { reasoningLevel } from "@/providers/reasoning.ts";
+import { type ModelServerOptions, startModelServer } from "../support/model-server.ts";
+import { call, PROTOCOLS, request, serverEnv, testAdapter, testEnv, testSecrets, user } from "./support.ts";
+
+const answer = (options: ModelServerOptions = {}) => startModelServer(() => ({ text: "ok" }), options);
+
+describe("the context window", () => {
+  test.each([
+    ["LMSTUDIO_BASE_URL", "lmstudio/m", { models: [{ id: "m", contextWindow: 8192 }] }, 8192],
+    ["LLAMA_CPP_BASE_URL", "llama-cpp/m", { models: [{ id: "m", contextWindow: 16384 }] }, 16384],
+    ["OLLAMA_BASE_URL", "ollama/m", { models: [{ id: "m", contextWindow: 4096 }] }, 4096],
+    ["VLLM_BASE_URL", "vllm/m", { models: [{ id: "m", contextWindow: 65536 }] }, 65536],
+    ["LMSTUDIO_BASE_URL", "lmstudio/m", { models: [{ id: "m", contextWindow: 8192 }], engines: [] }, 8192],
+    ["VLLM_BASE_URL", "vllm/m", { models: [{ id: "m", contextWindow: null }] }, null],
+    ["VLLM_BASE_URL", "vllm/unlisted", { models: [{ id: "m", contextWindow: 65536 }] }, null],
+  ] as [string, string, ModelServerOptions, number | null][])(
+    "%s %s %j",
+    async (variable, handle, options, expected) => {
+      await using server = await answer(options);
+      const record = await testAdapter(testEnv({ [variable]: server.url })).resolveModel(handle);
+      expect(record).toMatchObject({ handle, max_context_window: expected, provider_category: "byok" });
+    },
+  );
+
+  test("of a known model comes from the catalogue, without asking anybody", async () => {
+    await using server = await answer();
+    const record = await testAdapter(serverEnv(server.url)).resolveModel("anthropic/claude-sonnet-4-6");
+    expect(record).toMatchObject({ max_context_window: 1_000_000, reasoning: true, vision: true });
+    expect(server.listings).toEqual([]);
+  });
+
+  test("that only the user knows comes from the record", async () => {
+    await using server = await answer({ models: [{ id: "m", contextWindow: null }] });
+    const env = testEnv();
+    const secrets = testSecrets(env);
+    const record = {
+      name: "mine",
+      providerType: "openai-compatible",
+      baseUrl: server.url,
+      createdAt: "",
+      updatedAt: "",
+    };
+    await secrets.saveProvider({ ...record, contextWindows: { m: 24_000 } }, null);
+    expect(await testAdapter(env, { secrets }).resolveModel("mine/m")).toMatchObject({ max_context_window: 24_000 });
+  });
+});
+
+test("a model newer than the catalogue works", async () => {
+  await using server = await answer();
+  const { last } = await call(testAdapter(serverEnv(server.url)), request("anthropic/claude-of-tomorrow"));
+  expect(last).toMatchObject({ type: "done" });
+  expect(server.requests[0]?.body).toMatchObject({ model: "claude-of-tomorrow", max_tokens: 32_000 });
+});
+
+test("a limit nobody knows is not sent", async () => {
+  await using server = await answer();
+  const adapter = testAdapter(serverEnv(server.url));
+  await call(adapter, request("vllm/m"));
+  await call(adapter, request("vllm/m", { maxTokens: 500 }));
+  await call(adapter, request("openai/gpt-of-tomorrow"));
+  const limits = server.requests.map(
+    ({ body }) => body.max_tokens ?? body.max_completion_tokens ?? body.max_output_tokens,
+  );
+  expect(limits).toEqual([undefined, 500, undefined]);
+});
+
+test("an endpoint without a key gets no Authorization header", async () => {
+  await using server = await answer();
+  await call(testAdapter(serverEnv(server.url)), request("vllm/m"));
+  expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
+  expect(server.listings[0]?.headers).not.toHaveProperty("authorization");
+});
+
+test.each(Object.values(PROTOCOLS))("%s: who we are, and nothing about the machine", async (handle) => {
+  await using server = await answer();
+  await call(testAdapter(serverEnv(server.url)), request(handle));
+  const headers = server.requests[0]!.headers;
+  expect(headers["user-agent"]).toMatch(/^letta\/\d/);
+  expect(Object.keys(headers).filter((name) => name.startsWith("x-stainless"))).toEqual([]);
+});
+
+test("ANTHROPIC_AUTH_TOKEN travels as a bearer token", async () => {
+  await using server = await answer();
+  const env = testEnv({ ANTHROPIC_AUTH_TOKEN: "tok", ANTHROPIC_BASE_URL: server.url });
+  await call(testAdapter(env), request("anthropic/claude-sonnet-4-6"));
+  expect(server.requests[0]?.headers.authorization).toBe("Bearer tok");
+  expect(server.requests[0]?.headers).not.toHaveProperty("x-api-key");
+});
+
+describe("an endpoint that only knows Chat Completions", () => {
+  test("is asked once for Responses, then never again", async () => {
+    await using server = await startModelServer(({ protocol }) => {
+      return protocol === "responses" ? { status: 404, errorBody: { detail: "Not Found" } } : { text: "hi" };
+    });
+    const adapter = testAdapter(serverEnv(server.url));
+    for (const _ of [1, 2]) expect((await call(adapter, request("openai/gpt-5.4"))).text).toBe("hi");
+    expect(server.requests.map(({ protocol }) => protocol)).toEqual(["responses", "chat", "chat"]);
+  });
+
+  test("is not suspected when only the model is missing", async () => {
+    await using server = await startModelServer([{ status: 404 }]);
+    const { last } = await call(testAdapter(serverEnv(server.url)), request("openai/gpt-nope"));
+    expect(last).toMatchObject({ error: { code: "not_found" } });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe("replay", () => {
+  const result = (id: string): ModelMessage => ({
+    role: "toolResult",
+    toolCallId: id,
+    toolName: "Bash",
+    content: [{ type: "text", text: "a.txt" }],
+    isError: false,
+    timestamp: 2,
+  });
+
+  async function firstTurn(handle: string, url: string): Promise<ModelAssistantMessage> {
+    const { last } = await call(testAdapter(serverEnv(url)), request(handle));
+    if (last.type !== "done") throw new Error(JSON.stringify(last));
+    // Through our own storage.
+    return JSON.parse(JSON.stringify(last.message));
+  }
+
+  const turn = {
+    thinking: "hm",
+    text: "let me look",
+    toolCalls: [{ id: "c1", name: "Bash", args: { command: "ls" } }],
+  };
+
+  test("signatures come back to the model that made them", async () => {
+    const raw: Record<string, unknown> = {};
+    for (const handle of [PROTOCOLS.anthropic, PROTOCOLS.responses, PROTOCOLS.gemini]) {
+      await using server = await startModelServer([turn, { text: "done" }]);
+      const said = await firstTurn(handle, server.url);
+      await call(
+        testAdapter(serverEnv(server.url)),
+        request(handle, { messages: [user("hello"), said, result("c1")] }),
+      );
+      raw[handle] = server.requests[1]?.body;
+    }
+    expect(raw[PROTOCOLS.anthropic]).toMatchObject({
+      messages: [
+        {},
+        {
+          content: [
+            { type: "thinking", thinking: "hm", signature: "c2lnbmF0dXJl" },
+            {},
+            { type: "tool_use", id: "c1" },
+          ],
+        },
+        {},
+      ],
+    });
+    const { input } = raw[PROTOCOLS.responses] as { input: Record<string, unknown>[] };
+    expect(input.find(({ type }) => type === "reasoning")).toMatchObject({ encrypted_content: "ZW5jcnlwdGVk" });
+    expect(input.filter((item) => "id" in item)).toEqual([]);
+    expect(input.filter(({ call_id }) => call_id === "c1")).toHaveLength(2);
+    expect(JSON.stringify(raw[PROTOCOLS.gemini])).toContain('"thoughtSignature":"dGhvdWdodA=="');
+  });
+
+  test.each([
+    [PROTOCOLS.anthropic, PROTOCOLS.responses],
+    [PROTOCOLS.responses, PROTOCOLS.anthropic],
+    [PROTOCOLS.gemini, PROTOCOLS.chat],
+    [PROTOCOLS.chat, PROTOCOLS.gemini],
+  ])("what began on %s goes on with %s", async (first, second) => {
+    await using server = await startModelServer([turn, { text: "done" }]);
+    const said = await firstTurn(first, server.url);
+    const call1 = said.content.find((block) => block.type === "toolCall");
+    const messages = [user("hello"), said, result(call1?.type === "toolCall" ? call1.id : "")];
+    const { text } = await call(testAdapter(serverEnv(server.url)), request(second, { messages }));
+    expect(text).toBe("done");
+    const seen = server.requests[1]!;
+    expect(seen.messages.map((message) => message.text).filter(Boolean)).toEqual(["hello", "let me look"]);
+    expect(seen.toolResults.map((one) => one.text)).toEqual(["a.txt"]);
+    // Thinking belongs to the model that thought it.
+    expect(seen.messages.map(({ thinking }) => thinking).join("")).toBe("");
+  });
+
+  const partial: ModelAssistantMessage = {
+    role: "assistant",
+    content: [
+      { type: "thinking", thinking: "unsigned" },
+      { type: "text", text: "I was saying" },
+      { type: "toolCall", id: "never", name: "Bash", arguments: {} },
+    ],
+    api: "anthropic-messages",
+    provider: "anthropic",
+    model: "claude-sonnet-4-6",
+    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 },
+    stopReason: "aborted",
+    timestamp: 1,
+  };
+
+  test("the text of an interrupted reply stays, what was half done goes", async () => {
+    await using server = await answer();
+    const messages = [user("hello"), partial, user("go on")];
+    await call(testAdapter(serverEnv(server.url)), request(PROTOCOLS.anthropic, { messages }));
+    expect(server.requests[0]?.body.messages.slice(1, 2)).toEqual([
+      { role: "assistant", content: [{ type: "text", text: "I was saying" }] },
+    ]);
+  });
+
+  test("what providers refuse is left out: empty texts, orphans, a trailing reply", async () => {
+    await using server = await answer();
+    const spoken: ModelAssistantMessage = { ...partial, stopReason: "stop", content: [{ type: "text", text: "hi" }] };
+    const messages = [user("  "), user("hello"), result("orphan"), spoken];
+    await call(testAdapter(serverEnv(server.url)), request(PROTOCOLS.anthropic, { messages }));
+    expect(server.requests[0]?.messages.map(({ role, text }) => [role, text])).toEqual([["user", "hello"]]);
+  });
+});
+
+test.each([
+  [{ reasoning: "low" }, "low"],
+  [{ settings: { reasoning: { reasoning_effort: "high" }, effort: "low" } }, "high"],
+  [{ settings: { effort: "xhigh", reasoning_effort: "low" } }, "xhigh"],
+  [{ settings: { reasoning_effort: "minimal" } }, "minimal"],
+  [{ settings: { effort: "high", thinking: { type: "disabled" } } }, "none"],
+  [{ reasoning: "none", settings: { effort: "high" } }, "none"],
+  [{ settings: { effort: "enormous" } }, undefined],
+  [{}, undefined],
+] as [Pick<ModelRequest, "reasoning" | "settings">, string | undefined][])("reasoning %j", (given, expected) => {
+  expect(reasoningLevel(given)).toBe(expected as never);
+});
+
+test("the level reaches each protocol in its own words", async () => {
+  await using server = await answer();
+  const adapter = testAdapter(serverEnv(server.url));
+  await call(adapter, request(PROTOCOLS.responses, { reasoning: "high" }));
+  await call(adapter, request(PROTOCOLS.responses, { reasoning: "none" }));
+  await call(adapter, request("anthropic/claude-sonnet-4-5", { reasoning: "low" }));
+  await call(adapter, request("anthropic/claude-sonnet-4-5", { settings: { thinking: { type: "disabled" } } }));
+  await call(adapter, request(PROTOCOLS.gemini, { reasoning: "low" }));
+  expect(
+    server.requests.map(({ body }) => body.reasoning ?? body.thinking ?? body.generationConfig?.thinkingConfig),
+  ).toMatchObject([
+    { effort: "high" },
+    { effort: "none" },
+    { type: "enabled", budget_tokens: 2048 },
+    { type: "disabled" },
+    { includeThoughts: true, thinkingBudget: 2048 },
+  ]);
+});
+
+describe("the model when nobody chose", () => {
+  test.each([
+    [{ AWS_PROFILE: "work", ANTHROPIC_API_KEY: "k", OPENAI_API_KEY: "k" }, {}, "anthropic/claude-sonnet-5-5"],
+    [{ OPENAI_API_KEY: "k", GEMINI_API_KEY: "k" }, {}, "openai/gpt-6.1-sol"],
+    [{ AWS_PROFILE: "work", GROQ_API_KEY: "k" }, {}, "groq/openai/gpt-oss-120b"],
+    [{ ANTHROPIC_API_KEY: "k" }, { defaultModel: "mine/m" }, "mine/m"],
+  ])("%j %j", async (vars, settings, expected) => {
+    expect(await testAdapter(testEnv(vars), { user: settings }).defaultModel()).toBe(expected);
+  });
+
+  test("is a local server's, when one runs, and none otherwise", async () => {
+    await using server = await answer({ models: [{ id: "qwen" }] });
+    expect(await testAdapter(testEnv({ LMSTUDIO_BASE_URL: server.url })).defaultModel()).toBe("lmstudio/qwen");
+    expect(await testAdapter(testEnv()).defaultModel()).toBeNull();
+  });
+});
+
+test("listing leaves out servers that do not answer and keeps what the catalogue knows", async () => {
+  await using server = await answer({ models: [{ id: "qwen", contextWindow: 8192, vision: true }] });
+  const env = testEnv({ LMSTUDIO_BASE_URL: server.url, AWS_PROFILE: "work" });
+  const models = await testAdapter(env).listModels();
+  const byProvider = Map.groupBy(models, (model) => model.provider_name);
+  expect([...byProvider.keys()].sort()).toEqual(["amazon-bedrock", "lmstudio"]);
+  expect(byProvider.get("lmstudio")).toMatchObject([
+    { handle: "lmstudio/qwen", max_context_window: 8192, vision: true },
+  ]);
+});
+
+test("an unusable handle is an error event, not an exception", async () => {
+  const { events } = await call(testAdapter(testEnv()), request("nobody/m"));
+  expect(events).toMatchObject([{ type: "error", error: { code: "not_found", retryable: false }, partial: null }]);
+});
+
+describe("Ollama", () => {
+  test("a request that does not fit the served window is refused, with the setting that helps", async () => {
+    await using server = await answer({ models: [{ id: "m", contextWindow: 2048 }] });
+    const adapter = testAdapter(testEnv({ OLLAMA_BASE_URL: server.url }));
+    const { last } = await call(adapter, request("ollama/m", { system: "x".repeat(12_000) }));
+    expect(last).toMatchObject({
+      error: { code: "context_overflow", hint: expect.stringContaining("OLLAMA_CONTEXT_LENGTH=16384") },
+    });
+    expect(server.requests).toHaveLength(0);
+    expect((await call(adapter, request("ollama/m"))).text).toBe("ok");
+    expect(await adapter.resolveModel("ollama/m")).toMatchObject({ max_context_window: 2048 });
+  });
+});
+
+test("local servers are found at their addresses, quickly", async () => {
+  await using server = await answer({ models: [{ id: "m", contextWindow: 4096 }] });
+  const env = testEnv({ LMSTUDIO_BASE_URL: server.url });
+  const found = await probeLocalServers(env);
+  expect(found).toMatchObject([{ connection: { name: "lmstudio" }, models: [{ id: "m", contextWindow: 4096 }] }]);
+});
