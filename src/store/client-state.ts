@@ -1,7 +1,7 @@
 // Small facts this client keeps about a conversation: which reminders it sent, the cwd it told the model, and so on.
 
 import type { Database } from "bun:sqlite";
-import { durable } from "./db.ts";
+import { relaxed } from "./db.ts";
 
 export interface ClientState {
   /** The value parsed from JSON, undefined when absent. The caller validates it. */
@@ -10,6 +10,7 @@ export interface ClientState {
   set(conversationKey: string, name: string, value: unknown): void;
 }
 
+/** Relaxed: at worst a reminder is sent twice after a power cut. */
 export function createClientState(db: Database): ClientState {
   return {
     find(conversationKey, name) {
@@ -19,7 +20,7 @@ export function createClientState(db: Database): ClientState {
       return row ? JSON.parse(row.value) : undefined;
     },
     set(conversationKey, name, value) {
-      durable(db, () => {
+      relaxed(db, () => {
         if (value === undefined) {
           db.query("DELETE FROM client_state WHERE conversation_key = ? AND name = ?").run(conversationKey, name);
         } else {

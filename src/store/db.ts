@@ -1,10 +1,11 @@
 // Opens the one database of the local store and gives its two kinds of write transaction. Every failure of the disk or
 // of the file becomes LettaError `storage`, naming the file and what to do; a file we cannot use is left as it is.
 //
-// Durability. Measured here, a commit takes 0.22 ms with synchronous=FULL and 0.02 ms with NORMAL. NORMAL in WAL mode
-// survives a killed process but may lose the last commits when the machine loses power, and a lost "running" mark would
-// run a tool twice. So FULL is the rule; only what may be lost without harm (stream chunks, heartbeats, the search
-// index) uses `relaxed`. A later FULL commit also syncs everything relaxed before it.
+// Durability. A commit takes 0.2 ms on a quiet disk and 1–4 ms on a busy one with synchronous=FULL, 0.02 ms with NORMAL.
+// NORMAL in WAL mode survives a killed process but may lose the last commits when the machine loses power. What somebody
+// said, a reply, and the mark that a tool is running must not be lost so: they use `durable` (FULL). What may be lost
+// without harm (stream chunks, leases, other call states, the search index) uses `relaxed`. A later durable commit also
+// syncs everything relaxed before it. A turn with one tool makes five durable commits.
 
 import { Database } from "bun:sqlite";
 import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync } from "node:fs";

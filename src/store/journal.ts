@@ -4,7 +4,7 @@
 
 import type { Database } from "bun:sqlite";
 import type { ApprovalItem } from "@/backend/wire.ts";
-import { durable } from "./db.ts";
+import { durable, relaxed } from "./db.ts";
 
 export type CallState = "requested" | "approved" | "denied" | "running" | "done";
 
@@ -30,11 +30,14 @@ export interface Journal {
   settle(conversationKey: string, toolCallIds: string[]): void;
 }
 
+/** Only `running` is synced to the disk before it counts: losing it to a power cut would run the tool again. Losing any
+ *  other state leaves the one before, which says "not started" or "outcome unknown" and is true enough. A killed process
+ *  loses none of them. */
 export function createJournal(db: Database, now: () => number = Date.now): Journal {
   const isoNow = (): string => new Date(now()).toISOString();
   return {
     record(calls) {
-      durable(db, () => {
+      relaxed(db, () => {
         const insert = db.query(
           `INSERT INTO journal_calls
              (conversation_key, turn_id, tool_call_id, tool, arguments_text, state, result, settled, updated_at)
@@ -50,7 +53,8 @@ export function createJournal(db: Database, now: () => number = Date.now): Journ
       });
     },
     setState(conversationKey, toolCallId, state, result) {
-      durable(db, () =>
+      const commit = state === "running" ? durable : relaxed;
+      commit(db, () =>
         db
           .query(
             `UPDATE journal_calls SET state = ?, result = coalesce(?, result), updated_at = ?
@@ -66,7 +70,7 @@ export function createJournal(db: Database, now: () => number = Date.now): Journ
       return rows.map(toCall);
     },
     settle(conversationKey, toolCallIds) {
-      durable(db, () => {
+      relaxed(db, () => {
         const settle = db.query(
           `UPDATE journal_calls SET settled = 1, result = NULL, arguments_text = ''
            WHERE conversation_key = ? AND tool_call_id = ? AND settled = 0`,

@@ -4,7 +4,7 @@
 import type { Database } from "bun:sqlite";
 import type { Fence } from "@/backend/backend.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { durable, relaxed } from "./db.ts";
+import { relaxed } from "./db.ts";
 import { currentOwner, isOwnerAlive, type Owner } from "./owner.ts";
 
 const HEARTBEAT_MS = 5_000;
@@ -42,13 +42,14 @@ export interface LeaseOptions {
   owner?: Owner;
 }
 
+/** Lease writes are relaxed: a power loss ends every owner too. */
 export function createLeases(db: Database, options: LeaseOptions = {}): Leases {
   const { now = Date.now, heartbeatMs = HEARTBEAT_MS, owner = currentOwner() } = options;
   const isoNow = (): string => new Date(now()).toISOString();
 
   return {
     tryAcquire(key, label) {
-      const attempt = durable(db, () => {
+      const attempt = relaxed(db, () => {
         const row = findRow(db, key);
         if (row && row.released === 0 && isOwnerAlive(toOwner(row), row.heartbeat_at, owner, now())) {
           return { status: "busy" as const, holder: toHolder(row) };
@@ -121,7 +122,7 @@ function createLease(db: Database, fence: Fence, heartbeatMs: number, isoNow: ()
     released = true;
     clearInterval(timer);
     try {
-      durable(db, () =>
+      relaxed(db, () =>
         db.query("UPDATE leases SET released = 1 WHERE key = ? AND fence = ?").run(fence.key, fence.fence),
       );
     } catch {
