@@ -158,6 +158,7 @@ function takeCsi(buffer: string, keys: Key[], final: boolean): number {
 
 /** Undefined for sequences that are no keys of ours (focus, mouse, replies). */
 function csiKey(parameters: string, last: string): Key | undefined {
+  if (/^[<=>?]/.test(parameters)) return undefined;
   const numbers = parameters.split(";").map((part) => Number.parseInt(part, 10));
   if (last === "Z") return { ...key("tab"), shift: true };
   // Kitty: code;modifiers u. xterm modifyOtherKeys: 27;modifiers;code ~.

@@ -52,7 +52,13 @@ export function truncate(text: string, columns: number): string {
 
 /** Lines of at most `columns` cells, broken between words where possible; styling survives. */
 export function wrap(text: string, columns: number): string[] {
-  return Bun.wrapAnsi(text, Math.max(1, columns), { hard: true, trim: false }).split("\n");
+  const rows = Bun.wrapAnsi(text, Math.max(1, columns), { hard: true, trim: false }).split("\n");
+  if (rows.length === 1) return rows;
+  // The blank a line was broken at belongs to neither row.
+  return rows.map((row, index) => {
+    const start = index === 0 ? row : row.replace(/^((?:\x1b\[[\d;]*m)*) /, "$1");
+    return index === rows.length - 1 ? start : start.replace(/ +((?:\x1b\[[\d;]*m)*)$/, "$1");
+  });
 }
 
 let segmenter: Intl.Segmenter | undefined;

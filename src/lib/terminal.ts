@@ -90,7 +90,7 @@ class FdWriter {
 class TtyTerminal implements Terminal {
   readonly interactive = true;
   readonly #input = new ReadStream(0);
-  readonly #size = new WriteStream(1);
+  #size = new WriteStream(1);
   readonly #writer = new FdWriter(1);
   #continued: () => void = () => {};
   #onResize: () => void = () => {};
@@ -129,8 +129,12 @@ class TtyTerminal implements Terminal {
   }
 
   onResize(listener: () => void): void {
-    process.on("SIGWINCH", listener);
-    this.#onResize = listener;
+    this.#onResize = () => {
+      // A WriteStream of our own keeps the size it was opened with: only the one behind process.stdout is refreshed.
+      this.#size = new WriteStream(1);
+      listener();
+    };
+    process.on("SIGWINCH", this.#onResize);
   }
 
   onContinue(listener: () => void): void {

@@ -11,7 +11,7 @@ export interface AskOptions {
   cwd: string;
   /** Aborts when the turn ended without an answer. */
   signal: AbortSignal;
-  print(lines: string[]): void;
+  print(lines: string[], block: "question" | "answer"): void;
 }
 
 /** Null when the turn ended meanwhile. */
@@ -24,9 +24,9 @@ export async function askApproval(request: ApprovalRequest, options: AskOptions)
 }
 
 async function askPermission(request: ApprovalRequest, { ui, cwd, signal, print }: AskOptions): Promise<Decision> {
-  print(approvalBlock(request, { theme: ui.theme, columns: ui.columns(), cwd }));
+  print(approvalBlock(request, { theme: ui.theme, columns: ui.columns(), cwd }), "question");
   const decision = toDecision(request, await ui.choose(approvalChoice(request), signal));
-  if (!signal.aborted) print([decisionLine(decision, ui.theme)]);
+  if (!signal.aborted) print([decisionLine(decision, ui.theme)], "answer");
   return decision;
 }
 
@@ -37,12 +37,12 @@ async function askQuestions(
 ): Promise<Decision> {
   const answers: Record<string, string> = {};
   for (const question of questions) {
-    print(questionBlock(question, ui.theme, ui.columns()));
+    print(questionBlock(question, ui.theme, ui.columns()), "question");
     const answer = await ui.choose(questionChoice(question), signal);
     if (!answer) return toDecision(request, null);
     const text = answerText(answer);
     answers[question.question] = text || "(no answer)";
-    print([`  ${ui.theme.dim(SYMBOLS.result)} ${ui.theme.dim(text || "(no answer)")}`]);
+    print([`  ${ui.theme.dim(SYMBOLS.result)} ${ui.theme.dim(text || "(no answer)")}`], "answer");
   }
   return { behavior: "allow", updatedArgs: { ...request.call.args, answers } };
 }

@@ -2,7 +2,7 @@
 // An item may take typed text (a reason, an answer of one's own); a long list narrows as one types.
 
 import type { Key } from "@/lib/terminal-keys.ts";
-import { graphemes, textWidth, toPlainLine, truncate } from "@/lib/terminal-text.ts";
+import { graphemes, textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
 import type { Theme } from "./theme.ts";
 
 export interface ChoiceItem<T> {
@@ -100,11 +100,20 @@ export function choiceLines<T>(
       const shown = lastCells(toPlainLine(`${state.text}|`).slice(0, -1), room);
       cursor = { row: lines.length, column: textWidth(prompt) + textWidth(shown) };
       lines.push(`${prompt}${shown}`);
-    } else lines.push(truncate(`${head}${label}${hint}`, columns - 1));
+    } else if (choice.filter) lines.push(truncate(`${head}${label}${hint}`, columns - 1));
+    else lines.push(...itemRows(head, `${label}${hint}`, columns));
   }
   if (items.length === 0) lines.push(theme.dim("  nothing matches"));
   else if (items.length > MAX_ROWS) lines.push(theme.dim(`  ${state.selected + 1} of ${items.length}`));
   return { lines, cursor };
+}
+
+/** An answer is shown whole: what is agreed to must not end in an ellipsis. */
+function itemRows(head: string, text: string, columns: number): string[] {
+  const indent = textWidth(head);
+  return wrap(text, Math.max(8, columns - indent - 1)).map(
+    (row, index) => (index === 0 ? head : " ".repeat(indent)) + row,
+  );
 }
 
 /** A line typed at a `[1/2/3]` prompt, where no keys can be read. Undefined: not understood, ask again. */

@@ -242,7 +242,7 @@ function type(state: EditorState, text: string): EditorState {
 
 function paste(state: EditorState, text: string): EditorState {
   if (text === "") return state;
-  const lines = text.split("\n").length;
+  const lines = text.replace(/\n$/, "").split("\n").length;
   if (lines <= PASTE_LINES && text.length <= PASTE_CHARS) return insert(state, text, "other");
   const pastes = [...state.pastes, text];
   const size = lines > 1 ? `+${lines} lines` : `+${text.length} chars`;

@@ -122,7 +122,7 @@ export class LineUi implements Ui {
     }
   }
 
-  #submit(line: string): void {
+  #submit(line: string) {
     const text = line.trimEnd();
     if (text.trim() === "") return this.#handlers?.emptyEnter();
     const shell = text.startsWith("!");

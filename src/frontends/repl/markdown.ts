@@ -36,7 +36,7 @@ export class MarkdownStream {
       const cut = this.#line.lastIndexOf(" ", BLOCK_CHARS);
       const piece = this.#line.slice(0, cut > 0 ? cut : BLOCK_CHARS);
       this.#line = this.#line.slice(piece.length);
-      lines.push(...this.#addLine(piece));
+      lines.push(...this.#addLine(piece), ...this.#flush());
     }
     return lines;
   }
@@ -137,7 +137,8 @@ export class MarkdownStream {
   #codeLine(line: string): string {
     const fence = this.#fence;
     const code = toPlainText(fence && fence.indent > 0 ? line.replace(new RegExp(`^ {0,${fence.indent}}`), "") : line);
-    if (!this.options.colors || code.trim() === "") return `  ${code}`;
+    if (code.trim() === "") return "";
+    if (!this.options.colors) return `  ${code}`;
     const mark = "`".repeat(Math.max(3, longestRun(code) + 1));
     const language = fence?.language.replace(/[^\w+#.-]/g, "") ?? "";
     const framed = Bun.markdown

@@ -18,7 +18,7 @@ export interface RendererOptions {
 }
 
 /** What was printed last, for the blank lines between. */
-type Block = "none" | "text" | "ended" | "tool" | "notice";
+type Block = "none" | "text" | "ended" | "tool" | "notice" | "user" | "question" | "answer";
 
 interface RunningCall {
   call: ToolCallInfo;
@@ -153,10 +153,10 @@ export class EventRenderer {
     return [...gap, ...lines].slice(-Math.max(0, rows));
   }
 
-  /** Finished lines of the front end itself (approvals, command output) stand apart like the turn's own. */
-  print(lines: string[]): void {
+  /** Finished lines of the front end itself stand apart like the turn's own. */
+  print(lines: string[], block: "notice" | "user" | "question" | "answer" = "notice"): void {
     this.#endFlows();
-    this.#commit("notice", lines);
+    this.#commit(block, lines);
   }
 
   /** The next block starts without a blank line before it (after a header, a cleared screen). */
@@ -243,7 +243,8 @@ export class EventRenderer {
 
   /** One blank line where the kind of output changes; text puts its own between its blocks. */
   #gapBefore(block: Block): void {
-    if (this.#last !== "none" && this.#last !== block) this.options.output.commit([""]);
+    const apart = block !== "answer" && (this.#last !== block || block === "user" || block === "question");
+    if (this.#last !== "none" && apart) this.options.output.commit([""]);
     this.#last = block;
   }
 }

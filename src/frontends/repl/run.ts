@@ -44,7 +44,7 @@ export async function runRepl(app: App, options: ReplOptions): Promise<number> {
 async function sit(app: App, opened: Session, ui: Ui, options: ReplOptions, now: () => number): Promise<number> {
   const history = createHistory(app.paths.history, app.settings.projectRoot ?? app.cwd);
   const session = new ReplSession({ app, ui, history, ...opened, now });
-  ui.print(headerLines(app, opened, ui));
+  session.print(headerLines(app, opened, ui));
   for (const warning of opened.warnings) session.warn(warning);
   for (const { file, message } of app.settings.problems) session.warn(`${file}: ${message}`);
   ui.start(handlersOf(session), session.view());
@@ -53,7 +53,7 @@ async function sit(app: App, opened: Session, ui: Ui, options: ReplOptions, now:
     const started = begin(session, options.initialPrompt);
     await Promise.race([session.run(), session.untilForced()]);
     await Promise.race([started, session.untilForced()]);
-    ui.print(farewellLines(session));
+    session.renderer.print(farewellLines(session), "user");
     return signals.received ?? EXIT_OK;
   } finally {
     signals.dispose();

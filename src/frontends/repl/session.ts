@@ -8,7 +8,7 @@ import type { EngineEvent, Turn, TurnInput } from "@/engine/events.ts";
 import type { QueueBatch, TurnQueue } from "@/engine/queue.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
-import { askApproval } from "./approvals.ts";
+import { type AskOptions, askApproval } from "./approvals.ts";
 import { askBusy, pause } from "./busy.ts";
 import type { ReplCommand } from "./commands/command.ts";
 import { findCommand, nearestCommand } from "./commands/registry.ts";
@@ -130,7 +130,7 @@ export class ReplSession {
   }
 
   /** A typed line: a command, a shell line, or a message. */
-  submit(text: string, shell: boolean): void {
+  submit(text: string, shell: boolean) {
     this.history.add(shell ? `!${text}` : text.startsWith("!") ? ` ${text}` : text);
     if (shell) return this.#submitShell(text);
     if (/^(?:exit|quit)$/i.test(text.trim())) return this.exit();
@@ -146,7 +146,7 @@ export class ReplSession {
   }
 
   /** Queues a message; it goes out as soon as nothing runs. */
-  send(content: string | ContentPart[]): void {
+  send(content: string | ContentPart[]) {
     const text = contentText(content);
     if (this.model === "") {
       return this.#refuse(text, "No model is connected yet: /connect adds one, and the text is kept.");
@@ -157,10 +157,10 @@ export class ReplSession {
   }
 
   /** Says it inside the running turn, with the next tool results. */
-  steer(text: string): void {
+  steer(text: string) {
     if (!this.#turn) return this.send(text);
     this.#turn.steer(text);
-    this.renderer.print([...this.#echo(text), this.ui.theme.dim("  goes with the next tool results")]);
+    this.renderer.print([...this.#echo(text), this.ui.theme.dim("  goes with the next tool results")], "user");
   }
 
   releaseQueue(): void {
@@ -288,11 +288,11 @@ export class ReplSession {
     );
   }
 
-  #submitCommand(command: ReplCommand, args: string, text: string): void {
+  #submitCommand(command: ReplCommand, args: string, text: string) {
     if (this.turnRunning && !command.whileBusy)
       return this.#refuse(text, `/${command.name} has to wait until the agent is done.`);
     if (this.#command || this.#shell) return this.#refuse(text, `/${this.#command?.name ?? "shell"} is still running.`);
-    this.print(this.#echo(/^\/connect\s/.test(text) ? "/connect …" : text));
+    if (this.ui.interactive) this.renderer.print(this.#echo(/^\/connect\s/.test(text) ? "/connect …" : text), "user");
     const done = Promise.resolve()
       .then(() => command.run(args, this))
       .catch((error: unknown) => this.showError(error))
@@ -303,9 +303,9 @@ export class ReplSession {
     this.#command = { name: command.name, startedAt: this.now(), done };
   }
 
-  #submitShell(line: string): void {
+  #submitShell(line: string) {
     if (this.#shell || this.turnRunning) return this.#refuse(`!${line}`, "Something is still running; Esc stops it.");
-    this.print([`${this.ui.theme.yellow("!")} ${toPlainText(line)}`]);
+    if (this.ui.interactive) this.renderer.print([`${this.ui.theme.yellow("!")} ${toPlainText(line)}`], "user");
     let pending = "";
     const onText = (text: string): void => {
       const lines = (pending + text).split("\n");
@@ -332,7 +332,7 @@ export class ReplSession {
 
   async #send(batch: QueueBatch): Promise<void> {
     if (batch.items.every((item) => item.source === "user")) {
-      if (this.ui.interactive) this.renderer.print(this.#echo(contentText(batch.content)));
+      if (this.ui.interactive) this.renderer.print(this.#echo(contentText(batch.content)), "user");
     } else this.renderer.print([this.ui.theme.dim("A background task has news for the agent.")]);
     const reminders = this.#shellNotes.splice(0);
     const input: TurnInput = {
@@ -408,7 +408,8 @@ export class ReplSession {
     this.renderer.show(event);
     if (event.type === "turn_started") this.#enter("turn");
     if (event.type === "approval_requested") {
-      const options = { ui: this.ui, cwd: this.app.cwd, signal: ended, print: (lines: string[]) => this.print(lines) };
+      const print: AskOptions["print"] = (lines, block) => this.renderer.print(lines, block);
+      const options = { ui: this.ui, cwd: this.app.cwd, signal: ended, print };
       void askApproval(event, options).then((decision) => {
         if (!decision) return;
         if (decision.behavior === "deny" && decision.interrupt) this.queue.hold();

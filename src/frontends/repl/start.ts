@@ -28,7 +28,7 @@ export async function showBackfill(session: ReplSession): Promise<void> {
   if (!app.env.backfill) return;
   const title = (name: string, args: unknown): string => callTitle(app, name, args);
   const lines = await backfillLines(app.backend, session.ref, { theme: ui.theme, columns: ui.columns(), title });
-  if (lines.length > 0) session.print(lines);
+  if (lines.length > 0) session.renderer.print(lines, "user");
 }
 
 /** Asked once per folder and content: until then nothing of what the folder brings takes effect. */
@@ -38,7 +38,7 @@ export async function askTrust(session: ReplSession): Promise<void> {
   if (trust.status !== "untrusted" && trust.status !== "changed") return;
   const { theme } = ui;
   const what = trust.status === "changed" ? "has changed what it wants to put into effect" : "brings settings with it";
-  session.print([
+  session.renderer.print([
     theme.yellow(`? Trust this folder? It ${what}:`),
     ...trust.items.map(
       ({ file, description }) => `  ${toPlainLine(description)} ${theme.dim(`(${toPlainLine(file)})`)}`,

@@ -71,6 +71,8 @@ export class TerminalUi implements Ui {
   #exitArmedAt = Number.NEGATIVE_INFINITY;
   #escapedAt = Number.NEGATIVE_INFINITY;
   #hint = "";
+  /** Stopped like by a shell's Ctrl-Z: until it is continued the terminal is someone else's. */
+  #suspended = false;
 
   constructor({ terminal, theme, now }: TerminalUiOptions) {
     this.#terminal = terminal;
@@ -158,6 +160,7 @@ export class TerminalUi implements Ui {
     this.#terminal.onData((bytes) => this.#receive(bytes));
     this.#terminal.onResize(() => this.#paint());
     this.#terminal.onContinue(() => {
+      this.#suspended = false;
       this.#screen.forget();
       this.#paint();
     });
@@ -175,7 +178,7 @@ export class TerminalUi implements Ui {
     this.#terminal.close();
   }
 
-  #receive(bytes: Uint8Array | null): void {
+  #receive(bytes: Uint8Array | null) {
     if (!this.#view) return;
     if (bytes === null) return this.#handlers?.exit();
     clearTimeout(this.#flushTimer);
@@ -191,7 +194,7 @@ export class TerminalUi implements Ui {
     this.#paint();
   }
 
-  #onKey(key: Key): void {
+  #onKey(key: Key) {
     const now = this.#now();
     const typing = now - this.#lastKeyAt < QUESTION_GUARD_MS && key.name !== "escape" && !key.ctrl;
     this.#lastKeyAt = now;
@@ -213,7 +216,7 @@ export class TerminalUi implements Ui {
     return this.#view ? { ...this.#editor, history: this.#view.history() } : this.#editor;
   }
 
-  #apply(effect: EditorEffect, before: EditorState): void {
+  #apply(effect: EditorEffect, before: EditorState) {
     const handlers = this.#handlers;
     if (!handlers) return;
     switch (effect.type) {
@@ -237,6 +240,7 @@ export class TerminalUi implements Ui {
         return this.#screen.clear();
       case "suspend":
         this.#screen.leave();
+        this.#suspended = true;
         return this.#terminal.suspend();
       case "expand":
         return handlers.expand();
@@ -246,7 +250,7 @@ export class TerminalUi implements Ui {
   }
 
   /** Ctrl-C: stop what runs, else clear the line, else (twice) leave. */
-  #interrupt(before: EditorState): void {
+  #interrupt(before: EditorState) {
     if (this.#handlers?.interrupt()) return;
     const now = this.#now();
     if (before.text !== "" || before.shell) {
@@ -279,7 +283,7 @@ export class TerminalUi implements Ui {
     else question.state = step.state;
   }
 
-  #secretKey(secret: OpenSecret, key: Key): void {
+  #secretKey(secret: OpenSecret, key: Key) {
     if (key.name === "enter") return secret.finish(secret.text.trim());
     if (key.name === "escape" || (key.ctrl && (key.name === "c" || key.name === "d"))) return secret.finish(null);
     if (key.name === "backspace") secret.text = secret.text.slice(0, -1);
@@ -342,7 +346,7 @@ export class TerminalUi implements Ui {
   #paint(): void {
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
-    if (!this.#view) return;
+    if (!this.#view || this.#suspended) return;
     this.#lastPaintAt = this.#now();
     this.#screen.paint(this.#bottom(this.#view));
   }
@@ -350,14 +354,17 @@ export class TerminalUi implements Ui {
   #bottom(view: UiView): Bottom {
     const { columns, rows } = this.#terminal;
     const input = this.#inputLines(columns, rows);
-    const queue = this.#queueLines(view, columns);
-    const busy = view.busy();
+    // A question stands alone: what else happens is shown again after the answer.
+    const asking = this.#question !== null || this.#secret !== null;
+    const busy = asking ? null : view.busy();
     const frame = SYMBOLS.spinner[this.#frame % SYMBOLS.spinner.length] ?? "";
-    const head = [...(busy ? [busyLine({ ...busy, frame }, this.theme, columns)] : []), ...queue];
-    const status = this.#question || this.#secret ? "" : view.status();
+    const head = asking
+      ? []
+      : [...(busy ? [busyLine({ ...busy, frame }, this.theme, columns)] : []), ...this.#queueLines(view, columns)];
+    const status = asking ? "" : view.status();
     const statusLines = status ? [this.theme.dim(truncate(status, columns - 1))] : [];
     const room = rows - 2 - head.length - statusLines.length - input.lines.length;
-    const live = view.live(Math.max(0, room));
+    const live = asking ? [] : view.live(Math.max(0, room));
     const above = [...live, "", ...head, ...statusLines];
     return {
       lines: [...above, ...input.lines],

@@ -83,19 +83,19 @@ function resultLines(finished: FinishedCall, { theme, columns, cwd }: ToolViewOp
   return [theme.dim(truncate(summary || "done", room)) + took];
 }
 
-/** The first lines of an output, and how many more there are. */
+/** The last lines of an output, where a command says how it went, and how many there are before them. */
 function shortened(text: string, theme: Theme, room: number): string[] {
   const lines = outputLines(text);
   if (lines.length === 0) return ["(no output)"];
   let chars = 0;
   const shown: string[] = [];
-  for (const line of lines.slice(0, SHELL_RESULT_LINES)) {
+  for (const line of lines.slice(-SHELL_RESULT_LINES).reverse()) {
     if (chars > SHELL_RESULT_CHARS) break;
-    shown.push(truncate(line, Math.min(room, Math.max(20, SHELL_RESULT_CHARS - chars))));
+    shown.unshift(truncate(line, Math.min(room, Math.max(20, SHELL_RESULT_CHARS - chars))));
     chars += line.length;
   }
   const more = lines.length - shown.length;
-  return more > 0 ? [...shown, theme.dim(`… ${more} more ${more === 1 ? "line" : "lines"} (Ctrl-O)`)] : shown;
+  return more > 0 ? [theme.dim(`… ${more} more ${more === 1 ? "line" : "lines"} (Ctrl-O)`), ...shown] : shown;
 }
 
 export function outputLines(text: string): string[] {

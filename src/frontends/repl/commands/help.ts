@@ -1,6 +1,8 @@
-import { textWidth, truncate } from "@/lib/terminal-text.ts";
+import { textWidth, wrap } from "@/lib/terminal-text.ts";
 import type { ReplCommand } from "./command.ts";
 import { COMMANDS } from "./registry.ts";
+
+const LEFT_CELLS = 28;
 
 const KEYS: [keys: string, meaning: string][] = [
   ["Enter", "send; while the agent works: queue for after the turn"],
@@ -38,11 +40,15 @@ export const help: ReplCommand = {
   },
 };
 
-/** Two columns; one below the other where there is no room. */
+/** Two columns, the second one wrapped; a long left side stands alone on its row. */
 function rows(pairs: [string, string][], columns: number, paint: (text: string) => string): string[] {
-  const width = Math.max(...pairs.map(([left]) => textWidth(left)));
-  if (columns < width + 24) return pairs.flatMap(([left, right]) => [`  ${paint(left)}`, `    ${right}`]);
-  return pairs.map(([left, right]) =>
-    truncate(`  ${paint(left)}${" ".repeat(width - left.length)}  ${right}`, columns - 1),
-  );
+  const width = Math.min(LEFT_CELLS, Math.max(...pairs.map(([left]) => textWidth(left))));
+  const indent = columns < width + 30 ? 4 : width + 4;
+  return pairs.flatMap(([left, right]) => {
+    const meaning = wrap(right, Math.max(10, columns - indent - 1));
+    const pad = " ".repeat(indent);
+    const room = indent - 2 - textWidth(left);
+    if (room < 2) return [`  ${paint(left)}`, ...meaning.map((line) => pad + line)];
+    return meaning.map((line, index) => (index === 0 ? `  ${paint(left)}${" ".repeat(room)}${line}` : pad + line));
+  });
 }

@@ -8,7 +8,7 @@ const SCOPES: RuleSuggestion["scope"][] = ["session", "local", "project", "user"
 
 export const permissions: ReplCommand = {
   name: "permissions",
-  args: "[allow|ask|deny RULE [--scope S]]",
+  args: "[allow|ask|deny RULE]",
   summary: "Rules in force and where they come from; add one",
   whileBusy: true,
   async run(args, session) {
