@@ -9,7 +9,7 @@ import type { Core } from "@/app.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import type { Connection } from "@/providers/connections.ts";
-import { checkStore, type Finding } from "@/store/doctor.ts";
+import { type BackendRepairs, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
 import { withCore } from "./context.ts";
@@ -52,10 +52,9 @@ export async function runDoctor(core: Core, args: DoctorArgs, io: Io, now = Date
 }
 
 async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number): Promise<Report> {
-  const { recoverDeadRuns } = await import("@/backend/local/runs.ts");
-  const recoverRuns = (db: Database) => recoverDeadRuns(offlineContext(db, now));
+  const backend = await backendRepairs(now);
   const look = async (settings = core.settings) => [
-    ...(await checkStore({ paths: core.paths, settings, recoverRuns, now })),
+    ...(await checkStore({ paths: core.paths, settings, backend, now })),
     await checkRipgrep(core),
     ...(await checkProviders(core, args.probe === true)),
   ];
@@ -70,6 +69,14 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
     findings: findings.map(({ repair: _, ...shown }) => shown),
     repairs,
   };
+}
+
+async function backendRepairs(now: () => number): Promise<BackendRepairs> {
+  const [{ recoverDeadRuns }, { restoreTexts }] = await Promise.all([
+    import("@/backend/local/runs.ts"),
+    import("./restore-texts.ts"),
+  ]);
+  return { recoverRuns: (db) => recoverDeadRuns(offlineContext(db, now)), restoreTexts };
 }
 
 async function repairAll(

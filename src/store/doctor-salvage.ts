@@ -6,8 +6,9 @@ import { Database } from "bun:sqlite";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { openDatabase } from "./db.ts";
+import type { BackendRepairs } from "./doctor.ts";
 import { readPageRows } from "./doctor-pages.ts";
-import { removeDangling } from "./doctor-tables.ts";
+import { removeDangling, replaceBroken } from "./doctor-tables.ts";
 import { currentOwner, isOwnerAlive } from "./owner.ts";
 import { SHADOW_SCHEMA } from "./shadow.ts";
 import { codeOfSystemError } from "./system-error.ts";
@@ -16,12 +17,12 @@ import { codeOfSystemError } from "./system-error.ts";
 const MAX_FAILED_READS = 4_000;
 
 /** Returns what was saved, for people. Throws `storage` when nothing could be read; then nothing was changed. */
-export function salvageDatabase(file: string, nowMs: number): string {
+export function salvageDatabase(file: string, backend: BackendRepairs, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().replace(/[:.]/g, "-");
   const target = `${file}.${stamp}.salvage`;
   let saved: TableReport[];
   try {
-    saved = copyReadable(file, target, nowMs);
+    saved = copyReadable({ file, target, backend, nowMs });
   } catch (error) {
     removeWithSiblings(target);
     if (error instanceof LettaError) throw error;
@@ -45,7 +46,14 @@ interface TableReport {
   failed: number;
 }
 
-function copyReadable(file: string, target: string, nowMs: number): TableReport[] {
+interface Salvage {
+  file: string;
+  target: string;
+  backend: BackendRepairs;
+  nowMs: number;
+}
+
+function copyReadable({ file, target, backend, nowMs }: Salvage): TableReport[] {
   const to = openDatabase(target);
   try {
     to.run("PRAGMA foreign_keys=OFF");
@@ -56,6 +64,8 @@ function copyReadable(file: string, target: string, nowMs: number): TableReport[
     to.transaction(() => {
       adoptOrphans(to);
       removeDangling(to);
+      replaceBroken(to);
+      backend.restoreTexts(to);
     })();
     // Everything into the one file, so that it can be renamed alone.
     to.run("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -2,24 +2,26 @@
 // read-only; repairs open their own.
 
 import type { Database } from "bun:sqlite";
+import type { ModelMessage } from "@/backend/model.ts";
 import { openDatabase } from "./db.ts";
-import type { Finding } from "./doctor.ts";
+import type { BackendRepairs, Finding } from "./doctor.ts";
 import { currentOwner, isOwnerAlive } from "./owner.ts";
 
 export interface TableOptions {
   /** Of the database. */
   file: string;
-  recoverRuns(db: Database): void;
+  backend: BackendRepairs;
   now(): number;
 }
 
-export function checkTables(db: Database, { file, recoverRuns, now }: TableOptions): Finding[] {
+export function checkTables(db: Database, { file, backend, now }: TableOptions): Finding[] {
   return [
     checkReferences(db, file),
+    checkContent(db, file),
     checkWindows(db),
     checkSearchIndex(db, file),
     checkLeases(db, file, now),
-    checkRuns(db, { file, recoverRuns, now }),
+    checkRuns(db, { file, backend, now }),
     checkJournal(db),
   ];
 }
@@ -73,6 +75,59 @@ function removeByParent(db: Database, table: string): number {
         .changes,
     0,
   );
+}
+
+const BROKEN_MESSAGES = "FROM messages WHERE NOT json_valid(body) OR NOT json_valid(meta)";
+
+/** Bytes that changed inside of a value break no page: only reading the value shows it. */
+function checkContent(db: Database, file: string): Finding {
+  const id = "database.content";
+  const broken = count(db, `SELECT count(*) ${BROKEN_MESSAGES}`);
+  if (broken === 0) return { id, status: "ok", text: "every stored message can be read" };
+  return {
+    id,
+    status: "problem",
+    text: `${broken} messages cannot be read: their content was overwritten`,
+    hint: "`letta doctor --fix` puts a note in their place after a backup; their conversations open again.",
+    repair: {
+      description: "Put a note in the place of messages that cannot be read",
+      database: true,
+      run: () => withDatabase(file, replaceBroken),
+    },
+  };
+}
+
+/** A result without its text is dropped instead: the model is told that the call has no result. */
+export function replaceBroken(db: Database): string {
+  const rows = db.query(`SELECT seq, role, created_at AS at ${BROKEN_MESSAGES}`).all() as {
+    seq: number;
+    role: string;
+    at: string;
+  }[];
+  const replace = db.query("UPDATE messages SET body = ?, meta = '{}' WHERE seq = ?");
+  for (const { seq, role, at } of rows) {
+    const body = placeholder(role, Date.parse(at) || 0);
+    if (body) replace.run(JSON.stringify(body), seq);
+    else db.query("DELETE FROM messages WHERE seq = ?").run(seq);
+  }
+  return `Replaced ${rows.length} messages`;
+}
+
+function placeholder(role: string, timestamp: number): ModelMessage | null {
+  const text = "[This message was damaged on disk.]";
+  if (role === "user") return { role, content: text, timestamp };
+  if (role !== "assistant") return null;
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 };
+  return {
+    role,
+    content: [{ type: "text", text }],
+    api: "",
+    provider: "",
+    model: "",
+    usage,
+    stopReason: "stop",
+    timestamp,
+  };
 }
 
 function checkWindows(db: Database): Finding {
@@ -160,7 +215,7 @@ function toOwner(row: LeaseRow) {
   return { pid: row.pid, host: row.host, startTicks: row.start_ticks };
 }
 
-function checkRuns(db: Database, { file, recoverRuns, now }: TableOptions): Finding {
+function checkRuns(db: Database, { file, backend, now }: TableOptions): Finding {
   const id = "database.runs";
   const running = db
     .query("SELECT owner_pid, owner_host, owner_start, heartbeat_at FROM runs WHERE status = 'running'")
@@ -182,7 +237,7 @@ function checkRuns(db: Database, { file, recoverRuns, now }: TableOptions): Find
       database: true,
       run: () =>
         withDatabase(file, (writable) => {
-          recoverRuns(writable);
+          backend.recoverRuns(writable);
           return `Ended ${dead.length} runs; what had arrived is kept`;
         }),
     },

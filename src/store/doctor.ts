@@ -37,11 +37,18 @@ export interface Repair {
   run(): Promise<string> | string;
 }
 
+/** What only the local backend knows how to do. Both run inside the caller's transaction. */
+export interface BackendRepairs {
+  /** Ends runs whose process died, keeping what had arrived. */
+  recoverRuns(db: Database): void;
+  /** Makes messages findable whose search text is missing. */
+  restoreTexts(db: Database): void;
+}
+
 export interface DoctorOptions {
   paths: Paths;
   settings: SettingsStore;
-  /** Ends runs whose process died, keeping what had arrived; how is the backend's business. */
-  recoverRuns(db: Database): void;
+  backend: BackendRepairs;
   now?: () => number;
 }
 
@@ -52,7 +59,8 @@ export async function checkStore({ now = Date.now, ...options }: DoctorOptions):
 
 const MAGIC = "SQLite format 3\0";
 
-function checkDatabase({ paths, recoverRuns, now }: Required<DoctorOptions>): Finding[] {
+function checkDatabase(options: Required<DoctorOptions>): Finding[] {
+  const { paths, backend, now } = options;
   const file = paths.database;
   if (!existsSync(file) || statSync(file).size === 0) {
     return [
@@ -68,11 +76,11 @@ function checkDatabase({ paths, recoverRuns, now }: Required<DoctorOptions>): Fi
     const opened: Finding = { id: "database.open", status: "ok", text: `${file} opens (schema ${version})` };
     const versionFinding = checkVersion(version, db);
     if (versionFinding) return [opened, versionFinding];
-    const integrity = checkIntegrity(db, paths, now);
+    const integrity = checkIntegrity(db, options);
     if (integrity.status !== "ok") return [opened, integrity];
-    return [opened, integrity, ...checkTables(db, { file: paths.database, recoverRuns, now })];
+    return [opened, integrity, ...checkTables(db, { file: paths.database, backend, now })];
   } catch (error) {
-    return [unusable(paths, error, now)];
+    return [unusable(error, options)];
   } finally {
     db?.close();
   }
@@ -95,26 +103,26 @@ function checkVersion(version: number, db: Database): Finding | undefined {
   return undefined;
 }
 
-function checkIntegrity(db: Database, paths: Paths, now: () => number): Finding {
+function checkIntegrity(db: Database, options: Required<DoctorOptions>): Finding {
   const rows = db.query("PRAGMA integrity_check(20)").values().flat().map(String);
   if (rows.length === 1 && rows[0] === "ok") {
     return { id: "database.integrity", status: "ok", text: "every page and index of the database is sound" };
   }
-  return damaged(paths, `${rows.length === 20 ? "20 or more" : rows.length} defects, first: ${rows[0]}`, now);
+  return damaged(`${rows.length === 20 ? "20 or more" : rows.length} defects, first: ${rows[0]}`, options);
 }
 
 /** Damage is only what SQLite calls damage: a busy file or one we may not read has other remedies. */
-function unusable(paths: Paths, error: unknown, now: () => number): Finding {
+function unusable(error: unknown, options: Required<DoctorOptions>): Finding {
   const code = codeOfSystemError(error);
   if (code === undefined || /^SQLITE_(NOTADB|CORRUPT|FORMAT|ERROR)/.test(code)) {
-    return damaged(paths, errorMessage(error), now);
+    return damaged(errorMessage(error), options);
   }
-  const known = storageError(paths.database, error);
+  const known = storageError(options.paths.database, error);
   const hint = known instanceof LettaError ? known.hint : undefined;
   return { id: "database.open", status: "problem", text: errorMessage(known), ...(hint ? { hint } : {}) };
 }
 
-function damaged(paths: Paths, what: string, now: () => number): Finding {
+function damaged(what: string, { paths, backend, now }: Required<DoctorOptions>): Finding {
   return {
     id: "database.integrity",
     status: "problem",
@@ -126,7 +134,7 @@ function damaged(paths: Paths, what: string, now: () => number): Finding {
       description: "Save the readable rows into a new database",
       // Not one of the repairs that need a backup: the damaged file itself is kept.
       database: false,
-      run: () => salvageDatabase(paths.database, now()),
+      run: () => salvageDatabase(paths.database, backend, now()),
     },
   };
 }

@@ -19,6 +19,7 @@ async function examine(core: Core, args: DoctorArgs = {}, answer?: boolean): Pro
 const problems = (report: Report) => report.findings.filter(({ status }) => status === "problem").map(({ id }) => id);
 const notes = (report: Report) => report.findings.filter(({ status }) => status === "note").map(({ id }) => id);
 
+const NO_REPAIRS = { recoverRuns() {}, restoreTexts() {} };
 const NOW = "2026-03-01T10:00:00.000Z";
 
 /** Agents and conversations with `count` messages of about `size` bytes each. */
@@ -126,6 +127,16 @@ test("rows that refer to nothing are removed, with what hangs on them", async ()
   expect([code, count(core.paths.database, "messages"), count(core.paths.database, "inputs")]).toEqual([0, 6, 0]);
 });
 
+test("a message whose text was overwritten gets a note in its place", async () => {
+  const core = await tempCore();
+  fill(core.paths.database, 3);
+  change(core.paths.database, "UPDATE messages SET body = replace(body, '{', '#') WHERE seq = 2");
+  expect(problems((await examine(core)).report)).toEqual(["database.content"]);
+  expect((await examine(core, { fix: true })).code).toBe(0);
+  expect(count(core.paths.database, "messages WHERE body LIKE '%damaged on disk%'")).toBe(1);
+  expect(count(core.paths.database, "messages")).toBe(3);
+});
+
 test("stale leases, cut runs and open calls are notes; the leases can be cleared", async () => {
   const core = await tempCore();
   fill(core.paths.database, 1);
@@ -185,6 +196,7 @@ test("a destroyed schema: the rows are taken from their pages", async () => {
   const db = new Database(core.paths.database, { readonly: true });
   const bodies = db.query("SELECT json_extract(body, '$.content') FROM messages ORDER BY seq").values().flat();
   db.close();
+  expect(count(core.paths.database, "message_texts")).toBe(500);
   expect(bodies).toEqual(Array.from({ length: 500 }, (_, index) => `message ${index} ${"x".repeat(6000)}`));
 });
 
@@ -194,7 +206,7 @@ test("deleted messages do not come back", async () => {
   change(core.paths.database, "PRAGMA secure_delete=OFF", "DELETE FROM messages WHERE seq > 100");
   change(core.paths.database, "PRAGMA wal_checkpoint(TRUNCATE)");
   const { salvageDatabase } = await import("@/store/doctor-salvage.ts");
-  salvageDatabase(core.paths.database, Date.parse(NOW));
+  salvageDatabase(core.paths.database, NO_REPAIRS, Date.parse(NOW));
   expect(count(core.paths.database, "messages")).toBe(100);
 });
 
@@ -203,7 +215,7 @@ test("messages survive the loss of their conversation's and agent's records", as
   fill(core.paths.database, 50, 1000);
   change(core.paths.database, "DELETE FROM agents", "DELETE FROM conversations");
   const { salvageDatabase } = await import("@/store/doctor-salvage.ts");
-  salvageDatabase(core.paths.database, Date.parse(NOW));
+  salvageDatabase(core.paths.database, NO_REPAIRS, Date.parse(NOW));
   expect(count(core.paths.database, "messages")).toBe(50);
   expect((await examine(core)).code).toBe(0);
 });
