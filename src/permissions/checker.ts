@@ -1,0 +1,309 @@
+// Decides calls for one process: collects the rules in force from flags, session and settings, keeps mode and session
+// rules live, and saves "don't ask again" answers where they belong. The decision itself is `decide.ts`.
+
+import { LettaError } from "@/lib/errors.ts";
+import { isGitConfigHarmless } from "@/shell/git-config.ts";
+import type { Paths } from "@/store/paths.ts";
+import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
+import type { Trust } from "@/store/trust.ts";
+import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
+import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
+import { createPlaces, expandHome, type Places, realpathOfMissing } from "./places.ts";
+import { canonicalTool, formatRule, parseRule } from "./rules.ts";
+import { findAllowFlag, suggestRules } from "./suggest.ts";
+import type {
+  PermissionChecker,
+  PermissionMode,
+  PermissionTarget,
+  RuleEffect,
+  RuleSource,
+  RuleSuggestion,
+  Verdict,
+} from "./types.ts";
+
+export interface PermissionCheckerOptions {
+  settings: SettingsStore;
+  trust: Trust;
+  paths: Paths;
+  /** Absolute. */
+  cwd: string;
+  /** A flag's mode. */
+  mode?: PermissionMode;
+  /** Rules of `--allowedTools` and `--disallowedTools`, as `parseRuleList` returns them. */
+  allowedTools?: string[];
+  disallowedTools?: string[];
+  /** A person can answer. Does not change the verdict: turning an ask into a denial is the engine's, which knows who is
+   *  connected. */
+  interactive: boolean;
+  /** Directories outside the workspace that may be read. Default: overflow files. */
+  readableDirectories?: string[];
+  /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
+  trace?: (line: string) => void;
+  realpath?: (path: string) => string;
+}
+
+export function createPermissionChecker(options: PermissionCheckerOptions): PermissionChecker {
+  return new Checker(options);
+}
+
+/** The rule the user answered "edit freely" with; it is a mode. */
+const ACCEPT_EDITS_RULE = "Edit(**)";
+const EFFECTS: RuleEffect[] = ["allow", "deny", "ask", "alwaysAsk"];
+
+interface ListedRule {
+  effect: RuleEffect;
+  rule: string;
+  source: RuleSource;
+  /** Why it is not in force. */
+  inert?: string;
+}
+
+class Checker implements PermissionChecker {
+  readonly #options: PermissionCheckerOptions;
+  readonly #cli: ListedRule[];
+  #session: ListedRule[] = [];
+  #chosen: ModeInput["chosen"];
+  #derived: {
+    key: unknown[];
+    listed: ListedRule[];
+    rules: EffectiveRule[];
+    places: Places;
+    mode: ReturnType<typeof resolveMode>;
+  } | null = null;
+
+  constructor(options: PermissionCheckerOptions) {
+    this.#options = options;
+    const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>
+      rules.map((rule) => ({ effect, rule: normalise(rule), source: "cli" }));
+    this.#cli = [...fromFlag("allow", options.allowedTools), ...fromFlag("deny", options.disallowedTools)];
+    if (options.mode) this.#chosen = { mode: options.mode, source: "flag" };
+  }
+
+  get mode(): PermissionMode {
+    return this.#mode().mode;
+  }
+  get modeSource(): string {
+    return this.#mode().source;
+  }
+
+  /** Throws `usage` above the administrator's ceiling. */
+  setMode(mode: PermissionMode): void {
+    const chosen = { mode, source: "this session" };
+    const resolved = resolveMode({ ...this.#modeInput(), chosen });
+    if (resolved.mode !== mode)
+      throw new LettaError("usage", `${mode} is not allowed here`, {
+        hint: `The administrator's settings allow ${modeCeiling(this.#options.settings.managed)} at most.`,
+      });
+    this.#chosen = chosen;
+  }
+
+  async check(tool: string, targets: PermissionTarget[]): Promise<Verdict> {
+    const {
+      rules,
+      places,
+      mode: { mode, source: modeSource },
+    } = this.#derive();
+    const context: DecisionContext = {
+      mode,
+      modeSource,
+      rules,
+      places: rememberingLinks(places),
+      isGitHarmless: isGitConfigHarmless,
+    };
+    // A tool that names no target is judged by its name.
+    const wanted: PermissionTarget[] = targets.length ? targets : [{ kind: "tool", name: tool, args: {} }];
+    const decided = wanted.map((target) => ({
+      target,
+      decision: decide(target, withToolRules(tool, target, context)),
+    }));
+    const worst = strictest(decided.map(({ decision }) => decision));
+    const verdict = this.#toVerdict(worst, decided, places);
+    if (verdict.behavior !== "allow")
+      this.#options.trace?.(
+        JSON.stringify({
+          type: "permission",
+          tool,
+          behavior: verdict.behavior,
+          mode,
+          targets: wanted,
+          trace: verdict.trace,
+        }),
+      );
+    return verdict;
+  }
+
+  async addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void> {
+    const text = normalise(rule);
+    if (effect === "allow" && scope === "session" && text === ACCEPT_EDITS_RULE) {
+      if (this.mode === "standard") return this.setMode("acceptEdits");
+    }
+    // In force at once, also when saving fails: the user has answered.
+    this.#session = [...this.#session, { effect, rule: text, source: "session" }];
+    if (scope === "session") return;
+    const add = (settings: { permissions?: PermissionSettings | undefined }) => {
+      const permissions = settings.permissions ?? {};
+      settings.permissions = { ...permissions, [effect]: [...new Set([...(permissions[effect] ?? []), text])] };
+    };
+    const { settings, trust } = this.#options;
+    if (scope === "user") return settings.updateUser(add);
+    await (scope === "local" ? settings.updateLocal(add) : settings.updateProject(add));
+    if (effect === "allow") await trust.accept([{ source: scope, key: "permissions.allow", value: text }]);
+  }
+
+  listRules(): ListedRule[] {
+    return this.#derive().listed;
+  }
+
+  #mode(): { mode: PermissionMode; source: string } {
+    return this.#derive().mode;
+  }
+
+  #modeInput(): ModeInput {
+    const { settings, trust } = this.#options;
+    const trusted = (source: "project" | "local") => {
+      const mode = settings[source].permissions?.mode;
+      return mode !== undefined && trust.accepts({ source, key: "permissions.mode", value: mode })
+        ? { [source]: mode }
+        : {};
+    };
+    return {
+      ...(this.#chosen && { chosen: this.#chosen }),
+      ...(settings.user.permissions?.mode !== undefined && { user: settings.user.permissions.mode }),
+      ...trusted("project"),
+      ...trusted("local"),
+      managed: settings.managed,
+      damaged: settings.problems.some(({ kind, message }) => kind === "unreadable" || message.includes("`permissions")),
+    };
+  }
+
+  /** Rules and places, computed again only after something they come from has changed. */
+  #derive() {
+    const { settings, trust } = this.#options;
+    const key = [
+      settings.user,
+      settings.project,
+      settings.local,
+      settings.managed,
+      trust.revision,
+      this.#session,
+      this.#chosen,
+    ];
+    if (this.#derived && key.every((part, index) => part === this.#derived?.key[index])) return this.#derived;
+    const listed = [
+      ...savedRules("managed", settings.managed.permissions),
+      ...this.#cli,
+      ...this.#session,
+      ...savedRules("local", settings.local.permissions, trust),
+      ...savedRules("project", settings.project.permissions, trust),
+      ...savedRules("user", settings.user.permissions),
+    ];
+    this.#derived = {
+      key,
+      listed,
+      rules: listed.flatMap(toEffective),
+      places: this.#places(),
+      mode: resolveMode(this.#modeInput()),
+    };
+    return this.#derived;
+  }
+
+  #places(): Places {
+    const { settings, trust, paths, cwd, readableDirectories, realpath } = this.#options;
+    const fromProject = (source: "project" | "local") =>
+      (settings[source].permissions?.additionalDirectories ?? []).filter((value) =>
+        trust.accepts({ source, key: "permissions.additionalDirectories", value }),
+      );
+    const additional = [
+      ...(settings.user.permissions?.additionalDirectories ?? []),
+      ...fromProject("project"),
+      ...fromProject("local"),
+    ];
+    return createPlaces({
+      home: paths.home,
+      cwd,
+      projectRoot: settings.projectRoot,
+      additionalDirectories: additional.map((path) => expandHome(path, paths.home)),
+      readable: readableDirectories ?? [paths.projects],
+      lettaRoot: paths.root,
+      stores: [`${paths.root}/agents`, paths.local],
+      caseInsensitive: process.platform === "darwin" || process.platform === "win32",
+      realpath: realpath ?? realpathOfMissing,
+    });
+  }
+
+  #toVerdict(worst: ReturnType<typeof decide>, decided: Parameters<typeof suggestRules>[0], places: Places): Verdict {
+    const { behavior, always, reason, trace } = worst;
+    if (behavior !== "ask") return { behavior, reason, trace };
+    const allowFlag = findAllowFlag(decided, places);
+    return {
+      behavior,
+      always,
+      reason,
+      trace,
+      suggestions: suggestRules(decided, places),
+      ...(allowFlag && { allowFlag }),
+    };
+  }
+}
+
+/** Several steps follow the same path; within one check it leads to one place. */
+function rememberingLinks(places: Places): Places {
+  const known = new Map<string, string>();
+  return {
+    ...places,
+    realpath(path) {
+      const real = known.get(path) ?? places.realpath(path);
+      known.set(path, real);
+      return real;
+    },
+  };
+}
+
+/** A rule about a tool by its own name (`TodoWrite`, `mcp__x`) also binds a call whose target is of another kind. */
+function withToolRules(tool: string, target: PermissionTarget, context: DecisionContext): DecisionContext {
+  if (target.kind === "tool") return context;
+  const name = canonicalTool(tool);
+  const family =
+    target.kind === "file"
+      ? target.family
+      : target.kind === "shell"
+        ? "Bash"
+        : target.kind === "url"
+          ? "WebFetch"
+          : null;
+  if (name === family) return context;
+  const byName = context.rules.filter(({ tool: ruled, payload }) => ruled === name && payload === null);
+  return byName.length === 0 || family === null
+    ? context
+    : { ...context, rules: [...context.rules, ...byName.map((rule) => ({ ...rule, tool: family }))] };
+}
+
+function savedRules(source: RuleSource, permissions: PermissionSettings | undefined, trust?: Trust): ListedRule[] {
+  return EFFECTS.flatMap((effect) =>
+    (permissions?.[effect] ?? []).map((rule): ListedRule => {
+      const needsTrust = trust !== undefined && effect === "allow" && (source === "project" || source === "local");
+      if (needsTrust && !trust.accepts({ source, key: "permissions.allow", value: rule }))
+        return { effect, rule, source, inert: "this folder is not trusted" };
+      if (effect === "allow" && !parseRule(rule)) return { effect, rule, source, inert: "not a valid rule" };
+      return { effect, rule, source };
+    }),
+  );
+}
+
+/** A deny rule with a typing error denies its whole tool rather than nothing. */
+function toEffective({ effect, rule, source, inert }: ListedRule): EffectiveRule[] {
+  if (inert !== undefined) return [];
+  const parsed = parseRule(rule);
+  if (parsed) return [{ ...parsed, effect, source }];
+  const tool = /[A-Za-z_][\w-]*/.exec(rule)?.[0];
+  return effect === "allow" || tool === undefined ? [] : [{ tool: canonicalTool(tool), payload: null, effect, source }];
+}
+
+function normalise(rule: string): string {
+  const parsed = parseRule(rule);
+  if (!parsed)
+    throw new LettaError("usage", `not a permission rule: ${rule}`, {
+      hint: "Rules look like Bash(npm test), Bash(git log:*), Read(src/**) or WebFetch(domain:example.com).",
+    });
+  return formatRule(parsed);
+}

@@ -1,0 +1,258 @@
+// Does a rule cover what a call wants to do? `strict` matching is for allow rules: everything must be covered, by name
+// and in fact. `broad` matching is for deny, ask and alwaysAsk: anything that may be covered is.
+
+import { join } from "node:path";
+import { analyseCommand, type CommandAnalysis } from "@/shell/analyse.ts";
+import { baseName, hasDynamicCommand, type LooseCommand, looseCommands, unquoted } from "@/shell/loose-words.ts";
+import { parsePlainWords } from "@/shell/plain-words.ts";
+import { expandBraces, matchName, matchPath } from "./glob.ts";
+import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
+import { canonicalTool, type Rule } from "./rules.ts";
+import type { PermissionTarget } from "./types.ts";
+
+type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
+
+// ── Files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Families a deny or ask rule also governs. Searching a folder reads it; editing and writing are one thing. */
+const ALSO_GOVERNS: Record<string, string[]> = {
+  Read: ["Grep", "Glob", "ListDir"],
+  Edit: ["Write"],
+  Write: ["Edit"],
+};
+
+export function allowsFile(rule: Rule, target: FileTarget, place: Place, places: Places): boolean {
+  if (rule.tool !== target.family) return false;
+  if (rule.payload === null) return true;
+  const patterns = filePatterns(rule.payload, places, "strict");
+  const covers = (path: string) => patterns.some((pattern) => matchPath(pattern, fold(path, places.caseInsensitive)));
+  return covers(place.lexical) && covers(place.real);
+}
+
+export function governsFile(rule: Rule, target: FileTarget, place: Place, places: Places): boolean {
+  if (rule.tool !== target.family && !ALSO_GOVERNS[rule.tool]?.includes(target.family)) return false;
+  const searches = target.family === "Grep" || target.family === "Glob" || target.family === "ListDir";
+  return governsPlace(rule, place, places, searches);
+}
+
+/** `searches`: a rule about everything below a folder also stops a search of that folder. */
+export function governsPlace(rule: Rule, place: Place, places: Places, searches = false): boolean {
+  if (rule.payload === null || rule.payload === "**") return true;
+  return filePatterns(rule.payload, places, "broad").some((pattern) =>
+    [place.lexical, place.real].some((path) => {
+      const folded = fold(path, places.caseInsensitive);
+      return matchPath(pattern, folded) || (searches && matchPath(pattern, `${folded}/x`));
+    }),
+  );
+}
+
+/** Absolute patterns of a payload: relative ones from cwd and the project root; without a slash, at any depth. */
+function filePatterns(payload: string, places: Places, side: "strict" | "broad"): string[] {
+  const key = `${side} ${payload}`;
+  const known = places.patterns.get(key);
+  if (known) return known;
+  // Too many alternatives: an allow rule covers nothing, a deny rule everything.
+  const alternatives = expandBraces(payload) ?? (side === "broad" ? ["/**"] : []);
+  const patterns = alternatives
+    .flatMap((alternative) => absolutePatterns(alternative, places, side))
+    .map((pattern) => fold(pattern, places.caseInsensitive));
+  places.patterns.set(key, patterns);
+  return patterns;
+}
+
+function absolutePatterns(pattern: string, places: Places, side: "strict" | "broad"): string[] {
+  if (pattern.startsWith("//")) return withLinks(pattern.slice(1), places);
+  if (pattern.startsWith("~/") || pattern === "~") return withLinks(expandHome(pattern, places.home), places);
+  const bases = places.bases.map(escapeGlob);
+  if (pattern.startsWith("/") || /^[A-Z]:\//.test(pattern))
+    // Absolute; a deny rule may also have meant "from the project root", as .gitignore does.
+    return [...withLinks(pattern, places), ...(side === "broad" ? bases.map((base) => base + pattern) : [])];
+  const relative = pattern.replace(/^(?:\.\/)+/, "");
+  const anyDepth = !relative.replace(/\/$/, "").includes("/") && !pattern.startsWith("./");
+  if (anyDepth && side === "broad") return [`/**/${relative}`];
+  return bases.map((base) => (anyDepth && relative !== "**" ? `${base}/**/${relative}` : join(base, relative)));
+}
+
+/** An absolute pattern names a place that may be reached through a link: its fixed part is resolved, too. */
+function withLinks(pattern: string, places: Places): string[] {
+  const segments = pattern.split("/");
+  const fixed = segments.findIndex((segment) => /[*?[\\]/.test(segment));
+  const head = segments.slice(0, fixed === -1 ? undefined : fixed).join("/") || "/";
+  const tail = fixed === -1 ? [] : segments.slice(fixed);
+  const { real } = toPlace(head, "/", places);
+  return [pattern, [escapeGlob(real), ...tail].join("/")];
+}
+
+function escapeGlob(path: string): string {
+  return path.replace(/[*?[\\]/g, "\\$&");
+}
+
+// ── Shell ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The analysis and the over-approximation of one command, computed once for all rules. */
+export interface ShellCall {
+  command: string;
+  analysis: CommandAnalysis;
+  loose: LooseCommand[];
+  /** Text without quotes, for what the analysis does not understand. */
+  flat: string;
+  dynamic: boolean;
+}
+
+export function toShellCall(command: string): ShellCall {
+  const analysis = analyseCommand(command);
+  let loose: LooseCommand[] | undefined;
+  return {
+    command,
+    analysis,
+    // Only looked at when there are rules or programs that need it; most checks do not.
+    get loose() {
+      loose ??= looseCommands(command);
+      return loose;
+    },
+    flat: analysis.kind === "opaque" ? unquoted(command) : "",
+    dynamic: analysis.kind === "opaque" && hasDynamicCommand(command),
+  };
+}
+
+export function allowsEveryCommand(rule: Rule): boolean {
+  return rule.tool === "Bash" && (rule.payload === null || [":*", "*", "**"].includes(rule.payload));
+}
+
+/** One simple command of the call. */
+export function allowsArgv(rule: Rule, argv: string[]): boolean {
+  if (rule.tool !== "Bash") return false;
+  const pattern = parseShellPattern(rule.payload);
+  return pattern !== null && matchWords(pattern, argv);
+}
+
+/** The identical text was allowed, whatever it means. */
+export function allowsText(rule: Rule, command: string): boolean {
+  return rule.tool === "Bash" && rule.payload !== null && rule.payload.trim() === command.trim();
+}
+
+export function governsShell(rule: Rule, call: ShellCall): boolean {
+  if (rule.tool !== "Bash") return false;
+  if (allowsEveryCommand(rule) || allowsText(rule, call.command)) return true;
+  const pattern = parseShellPattern(rule.payload) ?? { words: looseWords(rule.payload), rest: true };
+  if (pattern.words.length === 0) return true;
+  if (call.loose.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
+  return call.analysis.kind === "opaque" && isMentioned(pattern.words, call.flat);
+}
+
+interface ShellPattern {
+  words: string[];
+  /** Further words may follow. */
+  rest: boolean;
+}
+
+/** Null when the payload is not made of plain words. */
+function parseShellPattern(payload: string | null): ShellPattern | null {
+  if (payload === null) return { words: [], rest: true };
+  const prefix = payload.endsWith(":*");
+  const text = prefix ? payload.slice(0, -2) : payload;
+  if (text.trim() === "") return { words: [], rest: true };
+  // `*` is no plain character: it is carried through the lexer as a letter that no command line contains.
+  const words = parsePlainWords(text.replaceAll("*", STAR))?.map((word) => word.replaceAll(STAR, "*"));
+  return words ? { words, rest: prefix } : null;
+}
+
+const STAR = "\u02e0\u02e1\u02e0";
+
+function looseWords(payload: string | null): string[] {
+  return unquoted(payload ?? "")
+    .replace(/:\*$/, "")
+    .split(/\s+/)
+    .filter(Boolean);
+}
+
+/** `*` alone stands for any run of words, inside a word for any characters. */
+function matchWords({ words, rest }: ShellPattern, argv: string[]): boolean {
+  let [at, star, mark, position] = [0, -1, 0, 0];
+  while (position < argv.length) {
+    if (at === words.length && rest) return true;
+    const word = words[at];
+    if (word === "*") {
+      star = at++;
+      mark = position;
+    } else if (
+      word !== undefined &&
+      (word === argv[position] || (word.includes("*") && matchStars(word, argv[position]!)))
+    ) {
+      at += 1;
+      position += 1;
+    } else if (star !== -1) {
+      at = star + 1;
+      position = ++mark;
+    } else return false;
+  }
+  while (words[at] === "*") at += 1;
+  return at === words.length;
+}
+
+function matchStars(pattern: string, word: string): boolean {
+  return matchName(pattern.replace(/[?[\\]/g, "\\$&"), word);
+}
+
+function withBaseName([name = "", ...args]: string[]): string[] {
+  return [baseName(name), ...args];
+}
+
+/** All words of the rule in order, or its first one where expansions could spell the rest. */
+function isMentioned(words: string[], flat: string): boolean {
+  const positions = words
+    .filter((word) => word !== "*")
+    .map((word) => new RegExp(`(?<![\\w.-])${RegExp.escape(word)}(?![\\w-])`));
+  if (positions.length === 0 || !positions[0]!.test(flat)) return positions.length === 0;
+  if (/[$`*?[{]/.test(flat)) return true;
+  let rest = flat;
+  return positions.every((pattern) => {
+    const found = pattern.exec(rest);
+    if (found) rest = rest.slice(found.index + found[0].length);
+    return found !== null;
+  });
+}
+
+/** Words of a command that may name files: operands, values of options, redirect targets. */
+export function pathWords(call: ShellCall): string[] {
+  const words = call.loose.flatMap(({ argv, writes }) => [...argv.slice(1), ...writes]);
+  const opaqueWords = call.analysis.kind === "opaque" ? call.flat.split(/[\s;|&<>()`]+/) : [];
+  return [...new Set([...words, ...opaqueWords].flatMap(splitOptionValue))].filter((word) => word !== "");
+}
+
+function splitOptionValue(word: string): string[] {
+  const parts = [word.startsWith("-") ? word.slice(2) : word];
+  for (const separator of ["=", ":"]) if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
+  return parts;
+}
+
+// ── Everything else ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `WebFetch(domain:example.com)`, `WebFetch(domain:*.example.com)`, `WebFetch(https://example.com/docs/*)`. */
+export function coversUrl(rule: Rule, url: string, side: "strict" | "broad"): boolean {
+  if (rule.tool !== "WebFetch") return rule.tool === "*" && rule.payload === null;
+  if (rule.payload === null || rule.payload === "*") return true;
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (!parsed) return side === "broad";
+  const domain = /^domain:(.+)$/.exec(rule.payload)?.[1]?.toLowerCase();
+  const host = parsed.hostname.toLowerCase().replace(/\.$/, "");
+  if (domain === undefined) return matchStarsIn(rule.payload, parsed.href) || rule.payload === parsed.href;
+  return domain.startsWith("*.") ? host.endsWith(domain.slice(1)) : host === domain;
+}
+
+/** A `*` after the host only: `https://host/*` must not match `https://host.evil/`. */
+function matchStarsIn(pattern: string, href: string): boolean {
+  return /^[a-z]+:\/\/[^*/]+\//.test(pattern) && pattern.endsWith("*") && href.startsWith(pattern.slice(0, -1));
+}
+
+/** Tool names may use `*`; a payload is a subject (`Task(recall)`) or `key:value` on a top-level argument. */
+export function coversTool(rule: Rule, target: Extract<PermissionTarget, { kind: "tool" }>): boolean {
+  const named =
+    rule.tool === canonicalTool(target.name) ||
+    (rule.tool.includes("*") && matchStars(rule.tool, target.name)) ||
+    (/^mcp__[^_]+(?:_[^_]+)*$/.test(rule.tool) && target.name.startsWith(`${rule.tool}__`));
+  if (!named) return false;
+  if (rule.payload === null || rule.payload === "*" || rule.payload === target.payload) return true;
+  const [, key = "", value] = /^([\w-]+):([\s\S]*)$/.exec(rule.payload) ?? [];
+  return value !== undefined && Object.hasOwn(target.args, key) && target.args[key] === value;
+}

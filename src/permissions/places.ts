@@ -1,0 +1,129 @@
+// Paths as permission checks see them: lexically normalised, and as they really are after following links. Pure except
+// for the `realpath` function that is handed in.
+
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+
+/** What a caller knows about where this process works. All absolute. */
+export interface PlacesInput {
+  home: string;
+  cwd: string;
+  projectRoot: string | null;
+  /** What the user works on besides cwd and project root. */
+  additionalDirectories: string[];
+  /** Directories outside the workspace that may be read: overflow and background files. */
+  readable: string[];
+  /** `~/.letta`. */
+  lettaRoot: string;
+  /** State of agents: nobody's business but the harness's. */
+  stores: string[];
+  caseInsensitive: boolean;
+  /** Follows links, also where the last parts do not exist yet. May throw: then the path counts as outside everything. */
+  realpath(path: string): string;
+}
+
+/** The same with links of the roots already followed. */
+export interface Places extends Omit<PlacesInput, "readable" | "stores" | "additionalDirectories"> {
+  workspace: Place[];
+  readable: Place[];
+  stores: Place[];
+  /** `home` and `lettaRoot`, in both shapes. */
+  homes: string[];
+  lettaRoots: string[];
+  /** Where relative rules start: cwd and project root, in both shapes. */
+  bases: string[];
+  /** Memo of `match.ts`: absolute patterns of a payload. */
+  patterns: Map<string, string[]>;
+}
+
+export function createPlaces(input: PlacesInput): Places {
+  const place = (path: string) => toPlace(path, input.cwd, input);
+  const roots = [input.cwd, ...(input.projectRoot === null ? [] : [input.projectRoot])];
+  return {
+    ...input,
+    workspace: [...roots, ...input.additionalDirectories].map(place),
+    readable: input.readable.map(place),
+    stores: input.stores.map(place),
+    homes: bothShapes(place(input.home)),
+    lettaRoots: bothShapes(place(input.lettaRoot)),
+    bases: [...new Set(roots.map(place).flatMap(bothShapes))],
+    patterns: new Map(),
+  };
+}
+
+function bothShapes({ lexical, real }: Place): string[] {
+  return [lexical, real];
+}
+
+/** One path in its two shapes; slash-separated. */
+export interface Place {
+  lexical: string;
+  real: string;
+}
+
+export function toPlace(path: string, base: string, places: Pick<Places, "home" | "realpath">): Place {
+  const lexical = resolve(base, expandHome(path, places.home));
+  let real: string;
+  try {
+    real = places.realpath(lexical);
+  } catch {
+    real = "/\u0000unresolvable"; // Inside nothing, matched by no rule: it asks.
+  }
+  return { lexical: toSlashes(lexical), real: toSlashes(real) };
+}
+
+export function expandHome(path: string, home: string): string {
+  return path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
+}
+
+/** Same or below. */
+export function isInside(path: string, directory: string, caseInsensitive = false): boolean {
+  const [inner, outer] = [fold(path, caseInsensitive), fold(directory, caseInsensitive).replace(/\/$/, "")];
+  return inner === outer || inner.startsWith(`${outer}/`);
+}
+
+/** In a workspace root by name and in fact. The root directory of the disk is no workspace. */
+export function isInWorkspace(place: Place, places: Places): boolean {
+  return isInAny(place, places.workspace, places);
+}
+
+export function isInAny(place: Place, roots: Place[], { caseInsensitive }: Places): boolean {
+  return roots.some(
+    ({ lexical, real }) =>
+      real !== "/" &&
+      (isInside(place.lexical, lexical, caseInsensitive) || isInside(place.lexical, real, caseInsensitive)) &&
+      isInside(place.real, real, caseInsensitive),
+  );
+}
+
+/** Equal for names a volume may treat as equal. */
+export function fold(path: string, caseInsensitive: boolean): string {
+  const composed = path.normalize("NFC");
+  return caseInsensitive ? composed.toLowerCase() : composed;
+}
+
+/** A link whose target does not exist yet still leads there: a write would create the target. */
+export function realpathOfMissing(path: string, depth = 0): string {
+  if (depth > 40) throw new Error(`too many links: ${path}`);
+  const stat = lstatOrNull(path);
+  if (stat && !stat.isSymbolicLink()) return realpathSync.native(path);
+  if (path === dirname(path)) return path;
+  const candidate = join(realpathOfMissing(dirname(path), depth), basename(path));
+  if (!stat) return candidate;
+  const target = readlinkSync(candidate);
+  return realpathOfMissing(resolve(dirname(candidate), target), depth + 1);
+}
+
+/** Asked first, because a missing path is ordinary here and exceptions are slow. */
+function lstatOrNull(path: string) {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOTDIR") return null;
+    throw error;
+  }
+}
+
+function toSlashes(path: string): string {
+  return process.platform === "win32" ? path.replace(/^\\\\\?\\/, "").replaceAll("\\", "/") : path;
+}

@@ -1,0 +1,109 @@
+// Places where one write means that code runs later or that the rules themselves change, and places that look like
+// secrets. Names only: it does not matter whether a file exists yet. Compared without regard to case, because some
+// volumes do not distinguish it.
+
+import type { Place, Places } from "./places.ts";
+
+/** Writing here asks a person, in every mode. `/**` at the end: the directory and all below it. */
+const PROTECTED_ANYWHERE = below("anywhere", [
+  ".git/config",
+  ".git/config.worktree",
+  ".git/hooks/**",
+  ".git/info/attributes",
+  ".letta/settings*.json",
+  ".letta/mods/**",
+  ".letta/hooks/**",
+  ".mcp.json",
+  ".vscode/{settings,tasks,launch}.json",
+  ".idea/**",
+  ".envrc",
+  ".github/workflows/**",
+  ".gitlab-ci.yml",
+  ".circleci/**",
+  ".husky/**",
+  ".ssh/**",
+]);
+const PROTECTED_IN_HOME = below("root", [
+  ".{bashrc,bash_profile,bash_login,bash_logout,bash_aliases,profile,inputrc}",
+  ".{zshrc,zshenv,zprofile,zlogin,zlogout}",
+  ".{gitconfig,npmrc,netrc,curlrc,wgetrc,gnupg,aws,kube}/**",
+  ".config/{fish,git,autostart,systemd,environment.d}/**",
+  ".local/bin/**",
+  "library/launchagents/**",
+]);
+const PROTECTED_IN_LETTA = below("root", ["settings*.json", "trust.json", "{mods,bin,commands,local}/**"]);
+const PROTECTED_IN_SYSTEM = below("root", [
+  "{dev,proc,sys}/**",
+  "etc/{passwd,shadow,sudoers,sudoers.d,crontab,cron.*,profile,profile.d,ld.so.preload}/**",
+  "var/spool/cron/**",
+]);
+/** Devices everybody writes to. */
+const HARMLESS_DEVICES = /^\/dev\/(?:null|zero|full|stdout|stderr|tty|shm\/.+|fd\/\d+)$/;
+
+/** Names whose content is usually a credential. */
+const SECRET_ANYWHERE = below("anywhere", [
+  "{.env,.env.*,*.env,.envrc}",
+  ".{ssh,aws,azure,gnupg,kube,password-store,mozilla}/**",
+  ".docker/config.json",
+  ".config/{gh,gcloud,google-chrome,chromium,bravesoftware}/**",
+  "{.netrc,_netrc,.npmrc,.pypirc,.pgpass,.my.cnf,.git-credentials,.htpasswd}",
+  "*.{pem,key,p12,pfx,jks,keystore,kdbx}",
+  "id_{rsa,dsa,ecdsa,ed25519}*",
+  "{credentials,secrets}.{json,yml,yaml,toml}",
+  "library/keychains/**",
+  "library/application support/{google,firefox,bravesoftware}/**",
+  ".local/share/keyrings/**",
+]);
+const SECRET_IN_LETTA = below("root", ["settings*.json", "local/providers/**"]);
+const SECRET_IN_SYSTEM = below("root", ["etc/{shadow,gshadow,sudoers}", "proc/*/environ"]);
+/** Templates that are checked in on purpose, and public halves of keys. */
+const NOT_SECRET = /(?:^|\/)\.env\.(?:example|sample|template|dist)$|\.pub$/;
+
+export function isProtected(place: Place, places: Places): boolean {
+  return [place.lexical, place.real]
+    .map(comparable)
+    .some(
+      (path) =>
+        !HARMLESS_DEVICES.test(path) &&
+        (PROTECTED_ANYWHERE.test(path) ||
+          PROTECTED_IN_SYSTEM.test(path) ||
+          PROTECTED_IN_HOME.test(relativeTo(places.homes, path)) ||
+          PROTECTED_IN_LETTA.test(relativeTo(places.lettaRoots, path))),
+    );
+}
+
+export function isSecret(place: Place, places: Places): boolean {
+  return [place.lexical, place.real].some(
+    (path) => isSecretPath(path) || SECRET_IN_LETTA.test(relativeTo(places.lettaRoots, comparable(path))),
+  );
+}
+
+/** Also for tools that walk folders: what they leave out of their results. */
+export function isSecretPath(path: string): boolean {
+  const folded = comparable(path);
+  return !NOT_SECRET.test(folded) && (SECRET_ANYWHERE.test(folded) || SECRET_IN_SYSTEM.test(folded));
+}
+
+/** What follows the first of the directories that holds the path, with its slash; "" when none does. */
+function relativeTo(directories: string[], path: string): string {
+  const base = directories.map(comparable).find((directory) => path.startsWith(`${directory}/`));
+  return base === undefined ? "" : path.slice(base.length);
+}
+
+/** Case and composition folded; what Windows ignores at the end of a name removed. */
+function comparable(path: string): string {
+  const folded = path.normalize("NFC").toLowerCase();
+  return process.platform === "win32" ? folded.replace(/(?:::[$]data|[. ]+)(?=[/]|$)/g, "") : folded;
+}
+
+/** One expression for a list of globs. */
+function below(start: "root" | "anywhere", patterns: string[]): RegExp {
+  const sources = patterns.map((pattern) =>
+    pattern
+      .replace(/\/\*\*$/, "")
+      .replace(/[.+^$()|[\]\\]/g, "\\$&")
+      .replaceAll("*", "[^/]*")
+      .replace(/\{([^}]*)\}/g, (_, options: string) => `(?:${options.replaceAll(",", "|")})`),
+  );
+  return new RegExp(`${start === "root" ? "^" : ""}/(?:${sources.join("|")})(?:/|$)`);
+}
