@@ -13,7 +13,7 @@ import {
   SHELL_MAX_TIMEOUT_MS,
   SHELL_TIMEOUT_MS,
 } from "./limits.ts";
-import { BoundedOutput, overflowPath } from "./output.ts";
+import { BoundedOutput, cleanOverflowFiles, overflowPath } from "./output.ts";
 import { OutputText } from "./output-text.ts";
 import { ensureRipgrep } from "./ripgrep.ts";
 import { checkCommandText, findLongSleep } from "./shell-checks.ts";
@@ -112,7 +112,10 @@ async function runInForeground(
     const { id, outputFile } = adopted.task;
     holding = `[A process started by this command is still running and holds its output. It is now background task ${id}; what it writes goes to ${outputFile}.]`;
   }
-  return result({ note, text: output.finish(), holding, end, timeoutMs });
+  const shown = output.finish();
+  // Where these files grow, their total is kept in bounds.
+  if (output.overflowed) cleanOverflowFiles(services.paths.projects);
+  return result({ note, text: shown, holding, end, timeoutMs });
 }
 
 type End = { kind: "exited"; code: number } | { kind: "timeout" } | { kind: "aborted" };
@@ -139,7 +142,7 @@ async function within(promise: Promise<void>, timeoutMs: number): Promise<boolea
 }
 
 function result(run: { note: string; text: string; holding: string; end: End; timeoutMs: number }): ToolResult {
-  const parts = [run.text.replace(/\n+$/, ""), run.holding];
+  const parts = [withoutFinalNewlines(run.text), run.holding];
   if (run.end.kind === "timeout") parts.push(`Command timed out after ${run.timeoutMs} ms and was ended.`);
   const body = parts.filter(Boolean).join("\n");
   if (run.end.kind === "exited" && run.end.code === 0) {
@@ -154,6 +157,12 @@ function result(run: { note: string; text: string; holding: string; end: End; ti
     };
   }
   return { status: "error", output: run.note + body, summary: "timed out" };
+}
+
+function withoutFinalNewlines(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "\n") end--;
+  return text.slice(0, end);
 }
 
 /** Passes live output on, but not more per moment than a person could see. */

@@ -86,27 +86,50 @@ function foldCharacters(text: string): string {
 }
 
 function findWithoutTrailingSpace(text: string, wanted: string): Span[] {
-  const target = wanted.replace(/[ \t]+$/gm, "");
+  const target = stripLineEnds(wanted).text;
   if (target.trim() === "") return [];
-  // `kept[i]` is the position in `text` of character i of the stripped text.
-  const kept: number[] = [];
-  let stripped = "";
-  let from = 0;
-  for (const { index, 0: space } of text.matchAll(/[ \t]+$/gm)) {
-    for (let at = from; at < index; at++) kept.push(at);
-    stripped += text.slice(from, index);
-    from = index + space.length;
-  }
-  for (let at = from; at < text.length; at++) kept.push(at);
-  stripped += text.slice(from);
-
+  const { text: stripped, lines } = stripLineEnds(text);
   const cutSpace = /[ \t]$/.test(wanted);
   return findAll(stripped, target).map(({ start, end }) => {
-    let last = kept[end - 1]! + 1;
+    let last = toOriginal(lines, end);
     // What was written behind the last line belongs to what is replaced.
     if (cutSpace) while (/[ \t]/.test(text[last] ?? "")) last++;
-    return { start: kept[start]!, end: last };
+    return { start: toOriginal(lines, start), end: last };
   });
+}
+
+interface StrippedLine {
+  /** Where the line starts in the original and in the stripped text. */
+  original: number;
+  stripped: number;
+}
+
+/** Without spaces and tabs before line ends. Not a regular expression: those are quadratic on long runs of spaces. */
+function stripLineEnds(text: string): { text: string; lines: StrippedLine[] } {
+  const lines: StrippedLine[] = [];
+  const kept: string[] = [];
+  let original = 0;
+  let stripped = 0;
+  for (const line of text.split("\n")) {
+    let end = line.length;
+    while (end > 0 && (line[end - 1] === " " || line[end - 1] === "\t")) end--;
+    lines.push({ original, stripped });
+    kept.push(line.slice(0, end));
+    original += line.length + 1;
+    stripped += end + 1;
+  }
+  return { text: kept.join("\n"), lines };
+}
+
+function toOriginal(lines: StrippedLine[], position: number): number {
+  let low = 0;
+  let high = lines.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (lines[middle]!.stripped <= position) low = middle;
+    else high = middle - 1;
+  }
+  return lines[low]!.original + position - lines[low]!.stripped;
 }
 
 /** Share of common letter pairs, 0…1. */

@@ -24,7 +24,8 @@ export const globTool = defineTool({
     checkDirectory(root);
     const files = await listFiles(root, context);
     const glob = new Bun.Glob(pattern);
-    const found = files.paths.filter((path) => glob.match(path)).sort();
+    const visible = (path: string): boolean => !context.services.isHidden(join(root, path));
+    const found = files.paths.filter((path) => glob.match(path) && visible(path)).sort();
     if (found.length === 0) return { status: "success", output: "No files found", summary: "0 files" };
     const lines = found.slice(0, GLOB_PATHS).map((path) => escapeControls(join(root, path)));
     if (found.length > lines.length || files.cut)

@@ -21,7 +21,10 @@ export function grepWithoutRipgrep(args: GrepArgs, path: string, { cwd, signal }
     if (glob && !glob.match(file || basename(path))) continue;
     const absolute = join(path, file);
     const text = readText(absolute);
-    if (text !== null) records.push(...searchText(text, pattern, relativePath(absolute, cwd), args));
+    if (text !== null) {
+      const place = { file: absolute, path: relativePath(absolute, cwd) };
+      records.push(...searchText(text, pattern, args).map((hit) => ({ ...place, ...hit })));
+    }
   }
   return records;
 }
@@ -34,15 +37,17 @@ function compile(args: GrepArgs): RegExp {
   }
 }
 
-function searchText(text: string, pattern: RegExp, path: string, args: GrepArgs): GrepRecord[] {
+type Hit = Pick<GrepRecord, "rest" | "gap">;
+
+function searchText(text: string, pattern: RegExp, args: GrepArgs): Hit[] {
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === "") lines.pop();
   const hits = args.multiline
     ? linesOfMatches(text, pattern)
     : lines.flatMap((line, at) => (pattern.test(line) ? [at] : []));
   if (hits.length === 0) return [];
-  if (args.output_mode === "files_with_matches") return [{ path, rest: "" }];
-  if (args.output_mode === "count") return [{ path, rest: String(hits.length) }];
+  if (args.output_mode === "files_with_matches") return [{ rest: "" }];
+  if (args.output_mode === "count") return [{ rest: String(hits.length) }];
   const before = args["-B"] ?? args["-C"] ?? args.context ?? 0;
   const after = args["-A"] ?? args["-C"] ?? args.context ?? 0;
   const matched = new Set(hits);
@@ -54,7 +59,7 @@ function searchText(text: string, pattern: RegExp, path: string, args: GrepArgs)
   return ordered.map((at, index) => {
     const number = args["-n"] ? `${at + 1}${matched.has(at) ? ":" : "-"}` : "";
     const gap = index > 0 && ordered[index - 1]! < at - 1;
-    return { path, rest: number + (lines[at] ?? ""), ...(gap ? { gap } : {}) };
+    return { rest: number + (lines[at] ?? ""), ...(gap ? { gap } : {}) };
   });
 }
 

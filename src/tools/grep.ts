@@ -43,7 +43,8 @@ export const grepTool = defineTool({
   run: async (args, context) => {
     const path = contextPath(args.path ?? ".", context);
     if (!existsSync(path)) throw new ToolError(`Path does not exist: ${path}`);
-    const { records, cut, plain } = await search(args, path, context);
+    const { records: all, cut, plain } = await search(args, path, context);
+    const records = all.filter((record) => !context.services.isHidden(record.file));
     const shown = page(records, args);
     const result = formats[args.output_mode](records, shown, args);
     const notes = [
@@ -57,7 +58,9 @@ export const grepTool = defineTool({
 
 /** One line of a result, or a whole file of it. */
 export interface GrepRecord {
-  /** Absolute or relative to cwd, one line. */
+  /** Absolute. */
+  file: string;
+  /** For display: relative to cwd inside it, one line. */
   path: string;
   /** `content`: what follows the path (`12:text`, `13-text`); `count`: the number. */
   rest: string;
@@ -84,8 +87,7 @@ async function search(args: GrepArgs, path: string, context: ToolContext): Promi
   });
   // 2 also means that a single file could not be read; then there may still be results.
   if (run.exitCode === 2 && run.stdout === "") throw new ToolError(ripgrepError(run.stderr));
-  const show = (absolute: string): string => relativePath(absolute, context.cwd);
-  const records = parseRecords(run.stdout, args.output_mode, show);
+  const records = parseRecords(run.stdout, args.output_mode, context.cwd);
   // Its threads finish files in any order; the sort is stable, so lines stay in order.
   records.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   return { records, cut: run.cut, plain: false };
@@ -114,9 +116,10 @@ function ripgrepOptions(args: GrepArgs): string[] {
 
 /** ripgrep writes `path NUL rest NEWLINE`, in files mode `path NUL`. A path may hold newlines, a rest cannot, so the
  *  text between two NULs is a rest, a newline, perhaps `--` for a gap, and the next path. */
-function parseRecords(stdout: string, mode: GrepArgs["output_mode"], show: (path: string) => string): GrepRecord[] {
+function parseRecords(stdout: string, mode: GrepArgs["output_mode"], cwd: string): GrepRecord[] {
   const pieces = stdout.split("\0");
-  if (mode === "files_with_matches") return pieces.slice(0, -1).map((path) => ({ path: show(path), rest: "" }));
+  const place = (file: string): Pick<GrepRecord, "file" | "path"> => ({ file, path: relativePath(file, cwd) });
+  if (mode === "files_with_matches") return pieces.slice(0, -1).map((file) => ({ ...place(file), rest: "" }));
   const records: GrepRecord[] = [];
   let path = pieces[0]!;
   let gap = false;
@@ -124,7 +127,7 @@ function parseRecords(stdout: string, mode: GrepArgs["output_mode"], show: (path
     const end = piece.indexOf("\n");
     // Without an end the output was cut inside this line.
     if (end < 0) break;
-    records.push({ path: show(path), rest: piece.slice(0, end).replace(/\r$/, ""), ...(gap ? { gap } : {}) });
+    records.push({ ...place(path), rest: piece.slice(0, end).replace(/\r$/, ""), ...(gap ? { gap } : {}) });
     const next = piece.slice(end + 1);
     gap = next.startsWith("--\n");
     path = gap ? next.slice(3) : next;

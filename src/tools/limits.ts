@@ -26,6 +26,7 @@ export const NOTIFICATION_LINES = 50;
 export const OUTPUT_FILE_BYTES = 200 * 1024 * 1024;
 
 export const OVERFLOW_MAX_AGE_MS = 24 * 60 * 60 * 1000;
+export const CLEAN_AFTER_MS = 5_000;
 export const OVERFLOW_TOTAL_BYTES = 200 * 1024 * 1024;
 /** A cut moves to a line boundary when one is this near. */
 export const CUT_SLACK_CHARS = 200;

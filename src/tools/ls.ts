@@ -1,6 +1,7 @@
 // One directory.
 
 import { type Dirent, readdirSync } from "node:fs";
+import { join } from "node:path";
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import { formatCount, plural } from "@/lib/text.ts";
@@ -25,6 +26,7 @@ export const lsTool = defineTool({
     const globs = ignore.map((pattern) => new Bun.Glob(pattern));
     const names = listDirectory(directory)
       .filter((entry) => !globs.some((glob) => glob.match(entry.name)))
+      .filter((entry) => !context.services.isHidden(join(directory, entry.name)))
       .sort((a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || (a.name < b.name ? -1 : 1))
       .map((entry) => escapeControls(entry.name) + (entry.isDirectory() ? "/" : entry.isSymbolicLink() ? "@" : ""));
     const shown = names.slice(0, LS_ENTRIES).map((name) => `    - ${name}`);

@@ -4,9 +4,10 @@
 import { formatCount } from "@/lib/text.ts";
 import { MAX_PENDING_LINE_CHARS } from "./limits.ts";
 
-/** CSI; OSC, DCS and the other strings with their end; two-byte escapes. */
+/** CSI; OSC, DCS and the other strings with their end; two-byte escapes. A string stops where another begins, so that
+ *  matching stays linear. */
 const ESCAPES =
-  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]/g;
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x9c|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]/g;
 /** A sequence whose end has not arrived. */
 const OPEN_ESCAPE = /(?:\x1b|\x1b\[[0-?]*[ -/]*|\x1b[\]PX^_][^\x07\x1b]*\x1b?)$/;
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;

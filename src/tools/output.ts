@@ -56,6 +56,11 @@ export class BoundedOutput {
     if (this.#tail.length > this.#maxChars * 2) this.#tail = this.#tail.slice(-this.#half);
   }
 
+  /** A file with the whole text was begun. */
+  get overflowed(): boolean {
+    return this.#file !== null;
+  }
+
   /** The text as the model reads it. Closes the overflow file. */
   finish(): string {
     this.#file?.close();

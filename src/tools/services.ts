@@ -8,6 +8,8 @@ import type { ShadowStore } from "@/store/shadow.ts";
 import { createBackgroundTasks } from "./background.ts";
 import { buildChildEnv } from "./child-env.ts";
 import { createFileStore } from "./file-store.ts";
+import { CLEAN_AFTER_MS } from "./limits.ts";
+import { cleanOverflowFiles } from "./output.ts";
 import { createShells, type RunningShell, type ShellCommand, type Shells } from "./shell.ts";
 
 export interface ToolServices {
@@ -21,6 +23,8 @@ export interface ToolServices {
   background: BackgroundTasks;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  /** True for files that rules keep from the model: searches leave them out. `path` is absolute. */
+  isHidden(path: string): boolean;
 }
 
 /** Identity of a file's content when a conversation last saw it. */
@@ -76,8 +80,19 @@ export interface AdoptedTask {
   push(bytes: Uint8Array): void;
 }
 
-export function createToolServices(options: { env: Env; paths: Paths; shadow: ShadowStore | null }): ToolServices {
-  const { env, paths, shadow } = options;
+export interface ToolServicesOptions {
+  env: Env;
+  paths: Paths;
+  /** Null: changes cannot be undone. */
+  shadow: ShadowStore | null;
+  /** Default: nothing is hidden. */
+  isHidden?: (path: string) => boolean;
+}
+
+export function createToolServices(options: ToolServicesOptions): ToolServices {
+  const { env, paths, shadow, isHidden = () => false } = options;
+  // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
+  setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }));
   return {
     env,
@@ -86,5 +101,6 @@ export function createToolServices(options: { env: Env; paths: Paths; shadow: Sh
     shells,
     background: createBackgroundTasks({ env, shells }),
     childEnv: (context) => buildChildEnv(env, paths, context),
+    isHidden,
   };
 }

@@ -6,6 +6,9 @@ import { SHELL_MAX_SLEEP_SECONDS } from "./limits.ts";
 /** Controls other than tab and newline, and Unicode's invisible and reordering characters. */
 const HIDDEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|\p{Cf}/u;
 
+/** Beyond this nobody waits by hand. */
+const MAX_CHECKED_CHARS = 10_000;
+
 /** Refuses characters that would be invisible, or show something else, where a person approves the command. */
 export function checkCommandText(command: string): void {
   const found = HIDDEN.exec(command);
@@ -19,6 +22,7 @@ export function checkCommandText(command: string): void {
 /** A foreground `sleep` in command position that takes long, as written; undefined when there is none. */
 export function findLongSleep(command: string): string | undefined {
   const bare = command
+    .slice(0, MAX_CHECKED_CHARS)
     .replace(/'[^']*'|"(?:\\.|[^"\\])*"|(^|\s)#[^\n]*/g, "$1_")
     // A subshell or a loop sent to the background does not block.
     .replace(/(?:\([^()]*\)|\b(?:while|until|for)\b[^&]*?\bdone|\{[^{}]*\})\s*&(?!&)/g, "_ &");

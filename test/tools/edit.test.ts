@@ -53,6 +53,7 @@ describe("planEdit", () => {
     ["tier 3: typographic quotes in the file", "it’s “so”\n", one('it\'s "so"', "x"), "x\n"],
     ["tier 3: no-break spaces", "a\u00a0b\n", one("a b", "x"), "x\n"],
     ["tier 4: whitespace at line ends", "a  \nb\t\nc\n", one("a\nb\nc", "x"), "x\n"],
+    ["tier 4: in the middle of lines", "x = a  \n  b = c\t \nd", one("a\n  b =", "y"), "x = y c\t \nd"],
     ["tier 4: whitespace at line ends of old_string", "a\nb\nc\n", one("a \nb ", "x"), "x\nc\n"],
   ])("%s", (_, before, change, after) => expect(plan(before, change)).toBe(after));
 
@@ -76,6 +77,13 @@ describe("planEdit", () => {
 
   test("invalid UTF-8 is refused, not transcoded", () =>
     expect(() => planEdit("f", new Uint8Array([0x61, 0xff, 0x62]), [one("a", "x")])).toThrow("Not valid UTF-8: f"));
+
+  test("long runs of spaces cost no time", () => {
+    const wide = `a${" ".repeat(1_000_000)}b\n`.repeat(3);
+    const began = performance.now();
+    expect(() => plan(wide, one("a b\nc", "x"))).toThrow("not found");
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
 
   test("says which tier was used and where the change begins", () =>
     expect(planEdit("f", Buffer.from("1\n2\na \nb\n"), [one("a\nb", "x")])).toMatchObject({

@@ -111,3 +111,16 @@ test("binary data is described, text around it stays", () => {
   const text = clean("before\n", binary, "\nafter it\n");
   expect(text).toMatch(/^before\n\[about [\d,]+ bytes of binary data not shown\]\nafter it\n$/);
 });
+
+test.each([
+  ["unfinished strings", "\u0090".repeat(200_000)],
+  ["unfinished sequences", "\x1b[".repeat(200_000)],
+  ["titles without end", "\x1b]0;".repeat(200_000)],
+  ["one line without end", "x".repeat(5_000_000)],
+  ["carriage returns", "50%\r".repeat(500_000)],
+  ["blank lines", "\n".repeat(1_000_000)],
+])("hostile output takes linear time: %s", (_, text) => {
+  const began = performance.now();
+  clean(text);
+  expect(performance.now() - began).toBeLessThan(3_000);
+});

@@ -152,6 +152,14 @@ describe("Grep", () => {
     expect(bench.call(grepTool, { pattern: "x", path: "/" }, { signal: AbortSignal.timeout(30) })).rejects.toThrow());
 });
 
+test("files that rules keep from the model are in no result", async () => {
+  await using own = openWorkbench({ isHidden: (path) => path.endsWith("/b.js") });
+  const search = { path: join(bench.cwd, "src"), pattern: "needle" };
+  expect((await own.call(grepTool, search)).output).toStartWith("Found 2 files\n");
+  expect((await own.call(grepTool, { ...search, output_mode: "count" })).output).toEndWith("in 2 files.");
+  expect((await own.call(globTool, { ...search, pattern: "*.js" })).output).toBe("No files found");
+});
+
 describe("without ripgrep", () => {
   test("walks the tree, without .git and without following links", () => {
     const files = walkFiles(bench.cwd, new AbortController().signal).sort();

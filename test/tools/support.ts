@@ -19,12 +19,21 @@ export interface Workbench extends AsyncDisposable {
 }
 
 export function openWorkbench(
-  options: { vars?: Record<string, string>; shadow?: (paths: ToolServices["paths"]) => ShadowStore } = {},
+  options: {
+    vars?: Record<string, string>;
+    isHidden?: (path: string) => boolean;
+    shadow?: (paths: ToolServices["paths"]) => ShadowStore;
+  } = {},
 ): Workbench {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "letta-tools-")));
   const env = readEnv({ ...process.env, HOME: root, LETTA_SCRATCHPAD: join(root, "scratch"), ...options.vars });
   const paths = resolvePaths(env);
-  const services = createToolServices({ env, paths, shadow: options.shadow?.(paths) ?? null });
+  const services = createToolServices({
+    env,
+    paths,
+    shadow: options.shadow?.(paths) ?? null,
+    isHidden: options.isHidden ?? (() => false),
+  });
   const context = (overrides: Partial<ToolContext> = {}): ToolContext => ({
     agentId: "agent-1",
     conversationId: "conv-1",
