@@ -3,7 +3,6 @@
 
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
-import { ToolError } from "@/lib/errors.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
 import type { PermissionTarget } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
@@ -65,7 +64,7 @@ export interface DiffHunk {
 export interface Tool<Args = never> {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema sent to the model, derived from the valibot schema (or given, for external tools). */
+  /** JSON Schema sent to the model, derived from the valibot schema, or given by the owner of an external tool. */
   readonly parameters: Record<string, unknown>;
   /** Unknown → typed, or a ToolError that names the wrong key and the nearest valid one. */
   parse(args: unknown): Args;
@@ -119,28 +118,6 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
     ...(spec.preview ? { preview: spec.preview } : {}),
     alwaysAsk: spec.alwaysAsk ?? false,
     interactive: spec.interactive ?? false,
-    run: spec.run,
-  };
-}
-
-/** A tool whose schema somebody else owns (an SDK client, an MCP server): they validate, we only want an object. */
-export function defineExternalTool(
-  spec: Pick<AnyTool, "name" | "description" | "parameters"> &
-    Partial<Pick<AnyTool, "resource">> & { run: AnyTool["run"] },
-): AnyTool {
-  return {
-    name: spec.name,
-    description: spec.description,
-    parameters: spec.parameters.type === "object" ? spec.parameters : { type: "object", properties: {} },
-    parse: (args) => {
-      if (typeof args === "object" && args !== null && !Array.isArray(args)) return args;
-      throw new ToolError(`${spec.name}: arguments must be an object.`);
-    },
-    targets: (args) => [{ kind: "tool", name: spec.name, args: asRecord(args) }],
-    resource: spec.resource ?? (() => ({ kind: "barrier" })),
-    title: (args) => firstText(asRecord(args)),
-    alwaysAsk: false,
-    interactive: false,
     run: spec.run,
   };
 }

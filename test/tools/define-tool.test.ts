@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import { builtinTools } from "@/tools/builtin.ts";
-import { defineExternalTool, defineTool } from "@/tools/define-tool.ts";
+import { defineTool } from "@/tools/define-tool.ts";
 import { expectGolden } from "../support/golden.ts";
 
 const sample = defineTool({
@@ -59,18 +59,6 @@ test("defaults: a barrier that asks, titled by its first text", () => {
   ]);
   expect(sample.resource(args, context)).toEqual({ kind: "barrier" });
   expect(sample.title(args, "/w")).toBe("src/a.ts");
-});
-
-test("an external tool keeps its schema and takes any object", () => {
-  const tool = defineExternalTool({
-    name: "mine",
-    description: "d",
-    parameters: { type: "object", properties: { x: {} } },
-    run: async () => "ok",
-  });
-  expect(tool.parse({ anything: 1 })).toEqual({ anything: 1 });
-  expect(() => tool.parse("no")).toThrow("must be an object");
-  expect(tool.parameters).toEqual({ type: "object", properties: { x: {} } });
 });
 
 test("what the model sees of the built-in tools is reviewed, and small", () => {

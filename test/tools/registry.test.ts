@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
-import { defineExternalTool } from "@/tools/define-tool.ts";
+import * as v from "valibot";
+import { type AnyTool, defineTool } from "@/tools/define-tool.ts";
 import { createToolRegistry } from "@/tools/registry.ts";
 
-const tool = (name: string, interactive = false) => ({
-  ...defineExternalTool({ name, description: name, parameters: {}, run: async () => name }),
-  interactive,
-});
+const tool = (name: string, interactive = false): AnyTool =>
+  defineTool({ name, description: name, args: v.strictObject({}), interactive, run: async () => name });
 const names = (tools: { name: string }[]): string[] => tools.map(({ name }) => name);
 
 test("selects in a stable order and names what it does not know", () => {
