@@ -1,8 +1,9 @@
 // Which agent and conversation a subcommand means when its flags do not say: flag > LETTA_AGENT_ID > AGENT_ID (env.ts
-// merges the two) > this directory's last conversation > the user's last conversation. One resolver for all commands.
+// merges the two) > this directory's last conversation > the user's last conversation > what a script last used in this
+// directory > the only agent there is. One resolver for all commands.
 
 import type { ArgsDef } from "citty";
-import { findInteractiveSession } from "@/agent/last-session.ts";
+import { findHeadlessSession, findInteractiveSession } from "@/agent/last-session.ts";
 import type { Backend, ConversationRef, Page } from "@/backend/backend.ts";
 import type { AgentState } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
@@ -36,6 +37,8 @@ export async function resolveAgent(app: ScopeApp, args: ScopeArgs): Promise<Agen
   if (args.agent) return findAgent(app.backend, args.agent);
   const fallback = app.env.agentId ?? lastSession(app)?.agentId;
   if (fallback === undefined) {
+    const { items } = await app.backend.listAgents({ limit: 2 });
+    if (items.length === 1) return items[0]!;
     throw new LettaError("usage", "no agent given, and none was used here before", {
       hint: "Pass --agent ID (see: letta agents list) or set LETTA_AGENT_ID.",
     });
@@ -106,5 +109,5 @@ async function rememberedConversation(app: ScopeApp): Promise<ConversationRef> {
 }
 
 function lastSession(app: ScopeApp): ConversationRef | undefined {
-  return findInteractiveSession(app, "project") ?? findInteractiveSession(app, "user");
+  return findInteractiveSession(app, "project") ?? findInteractiveSession(app, "user") ?? findHeadlessSession(app);
 }

@@ -275,6 +275,23 @@ test("scope: flag, then environment, then this directory's last conversation, th
   expect(await failure(shown({}, { conversation: workId, agent: memo.id }))).toBe("usage");
 });
 
+test("scope: at last what a script used here, or the only agent there is", async () => {
+  const app = await tempApp();
+  const only = await app.backend.createAgent({ name: "Only" });
+  const shown = async () => {
+    const io = recordingIo();
+    await runAgentsShow(app, {}, io);
+    return parse(io.out).id as string;
+  };
+  expect(await shown()).toBe(only.id);
+  const second = await app.backend.createAgent({ name: "Second" });
+  expect(await failure(shown())).toBe("usage");
+  await app.settings.updateLocal((settings) => {
+    settings.headlessByServer = { [app.serverKey]: { agentId: second.id, conversationId: "default" } };
+  });
+  expect(await shown()).toBe(second.id);
+});
+
 test("agents config says what is in force and hides secrets", async () => {
   const { app, memo, ref } = await filledApp();
   await app.backend.updateAgent(memo.id, { model_settings: { api_key: "sk-1", max_tokens: 100 } });
