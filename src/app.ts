@@ -1,17 +1,26 @@
 // The composition root: builds what a command needs, once, and passes it down. Nothing below reads globals.
 
+import { appendFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Backend } from "@/backend/backend.ts";
+import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
-import type { Engine } from "@/engine/engine.ts";
+import { createEngine, type Engine } from "@/engine/engine.ts";
+import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
-import type { ClientState } from "@/store/client-state.ts";
+import { type ClientState, createClientState } from "@/store/client-state.ts";
+import { openDatabase } from "@/store/db.ts";
 import type { Env } from "@/store/env.ts";
-import type { Paths } from "@/store/paths.ts";
-import type { Secrets } from "@/store/secrets.ts";
-import type { SettingsStore } from "@/store/settings.ts";
-import type { Trust } from "@/store/trust.ts";
-import type { ToolRegistry } from "@/tools/registry.ts";
-import type { ToolServices } from "@/tools/services.ts";
+import { createJournal } from "@/store/journal.ts";
+import { createLeases } from "@/store/leases.ts";
+import { type Paths, resolvePaths } from "@/store/paths.ts";
+import { openSecrets, type Secrets } from "@/store/secrets.ts";
+import { openSettings, type SettingsStore } from "@/store/settings.ts";
+import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
+import { openTrust, type Trust } from "@/store/trust.ts";
+import { builtinTools } from "@/tools/builtin.ts";
+import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
+import { createToolServices, type ToolServices } from "@/tools/services.ts";
 
 /** What every command may need; cheap. */
 export interface Core {
@@ -46,20 +55,130 @@ export interface AppOptions {
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
   models?: ModelAdapter;
+  /** For people, each text once. Default: stderr. */
+  onWarning?: (text: string) => void;
 }
 
 /** Everything a front end needs. */
 export interface App extends Core {
   backend: Backend;
+  /** Loads the providers when first asked. */
   models: ModelAdapter;
   clientState: ClientState;
   permissions: PermissionChecker;
   trust: Trust;
   tools: ToolRegistry;
   services: ToolServices;
+  /** File changes of past turns. */
+  shadow: ShadowStore;
   engine: Engine;
   /** Names the place agents live: `local:<directory>` or `host[:port]`; key of "last conversation" settings. */
   serverKey: string;
   /** Stops background tasks, closes the database. */
   close(): Promise<void>;
+}
+
+/** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
+export async function openCore({ cwd, env }: { cwd: string; env: Env }): Promise<Core> {
+  const paths = resolvePaths(env);
+  return { env, paths, cwd, settings: await openSettings({ paths, cwd }), secrets: openSecrets({ env, paths }) };
+}
+
+/** Opens everything. Throws `storage` when the database cannot be used. */
+export async function openApp(options: AppOptions): Promise<App> {
+  const core = await openCore(options);
+  const { env, paths, settings } = core;
+  const trust = await openTrust({ paths, settings });
+  const permissions = createPermissionChecker({
+    settings,
+    trust,
+    paths,
+    cwd: options.cwd,
+    ...(options.permissionMode && { mode: options.permissionMode }),
+    allowedTools: options.allowedTools ?? [],
+    disallowedTools: options.disallowedTools ?? [],
+    interactive: options.interactive,
+  });
+  const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
+  const models = options.models ?? lazyModels(() => openModels(core, options));
+  const shadow = createShadowStore(db, paths);
+  const backend = createLocalBackend({ db, models, onWarning: options.onWarning ?? console.error });
+  const services = createToolServices({ env, paths, shadow });
+  const tools = createToolRegistry(builtinTools());
+  const clientState = createClientState(db);
+  const app: Omit<App, "engine"> = {
+    ...core,
+    backend,
+    models,
+    clientState,
+    permissions,
+    trust,
+    tools,
+    services,
+    shadow,
+    serverKey: `local:${paths.local}`,
+    async close() {
+      await services.background.stopAll();
+      await backend.close();
+      db.close();
+    },
+  };
+  const engine = createEngine({
+    backend,
+    selectTools: (approver) =>
+      tools.select({ ...(options.tools && { only: options.tools }), interactive: approver === "front_end" }).tools,
+    permissions,
+    services,
+    leases: createLeases(db),
+    journal: createJournal(db),
+    clientState,
+    collectReminders: async () => [],
+    rearmReminders: () => {},
+    cwd: () => result.cwd,
+    label: options.label,
+    now: Date.now,
+    logBug: (tool, error) => logBug(paths, tool, error),
+  });
+  const result: App = Object.assign(app, { engine });
+  return result;
+}
+
+/** Providers are imported with the first request, not with the first prompt. */
+function lazyModels(load: () => Promise<ModelAdapter>): ModelAdapter {
+  let loading: Promise<ModelAdapter> | undefined;
+  const loaded = (): Promise<ModelAdapter> => {
+    loading ??= load();
+    return loading;
+  };
+  return {
+    async *stream(request, signal) {
+      yield* (await loaded()).stream(request, signal);
+    },
+    listModels: async () => (await loaded()).listModels(),
+    resolveModel: async (handle) => (await loaded()).resolveModel(handle),
+    defaultModel: async () => (await loaded()).defaultModel(),
+  };
+}
+
+async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter> {
+  if (options.replay !== undefined) {
+    const { replayingAdapter } = await import("@/providers/record.ts");
+    return replayingAdapter(options.replay);
+  }
+  const { createModelAdapter } = await import("@/providers/adapter.ts");
+  const adapter = createModelAdapter(core);
+  if (options.record === undefined) return adapter;
+  const { recordingAdapter } = await import("@/providers/record.ts");
+  return recordingAdapter(adapter, options.record);
+}
+
+/** A tool that throws something unforeseen has a bug: the model sees one line, the stack is kept for a report. */
+function logBug(paths: Paths, tool: string, error: unknown): void {
+  try {
+    mkdirSync(paths.logs, { recursive: true, mode: 0o700 });
+    const stack = error instanceof Error ? error.stack : String(error);
+    appendFileSync(join(paths.logs, "errors.log"), `${new Date().toISOString()} ${tool}: ${stack}\n`, { mode: 0o600 });
+  } catch {
+    // A log that cannot be written must not end the turn it tells about.
+  }
 }

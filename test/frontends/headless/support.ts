@@ -19,6 +19,7 @@ import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSettings } from "@/store/settings.ts";
+import { createShadowStore } from "@/store/shadow.ts";
 import { openTrust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry } from "@/tools/registry.ts";
@@ -66,6 +67,7 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
     trust,
     tools: createToolRegistry(builtinTools()),
     services,
+    shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),
     serverKey: `local:${paths.local}`,
     close,
