@@ -59,9 +59,10 @@ function startScript(path: string): number | null {
   const pipe = openPipe();
   if (pipe === null) return null;
   try {
-    const child = Bun.spawn(["/bin/sh", "-c", SCRIPT, "letta-watchdog"], {
+    const child = Bun.spawn(["/bin/sh", "-c", 'eval "$LETTA_WATCHDOG"', "letta-watchdog"], {
       cwd: "/",
-      env: { PATH: path },
+      // Not in argv: process lists show that.
+      env: { PATH: path, LETTA_WATCHDOG: SCRIPT },
       stdin: pipe.readFd,
       stdout: "ignore",
       stderr: "ignore",

@@ -2,9 +2,9 @@
 
 import { realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { LettaError, ToolError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, ToolError } from "@/lib/errors.ts";
 import { followLinks, replaceFile } from "@/lib/replace-file.ts";
-import type { ShadowStore } from "@/store/shadow.ts";
+import type { ShadowChange, ShadowStore } from "@/store/shadow.ts";
 import { SEEN_FILES, SHADOW_FILE_BYTES } from "./limits.ts";
 import type { FileStore, SeenFile } from "./services.ts";
 
@@ -27,10 +27,7 @@ export function createFileStore({ shadow }: { shadow: ShadowStore | null }): Fil
       const target = followLinks(path);
       try {
         const old = await readOld(target);
-        if (shadow) {
-          const mode = old.mode;
-          await shadow.record({ conversationId, turnId, path: target, before: old.bytes, after: bytes, mode });
-        }
+        await keep(shadow, { conversationId, turnId, path: target, before: old.bytes, after: bytes, mode: old.mode });
         await replaceFile(target, bytes);
         const now = bytes === null ? null : await stat(target);
         if (now && bytes)
@@ -65,6 +62,18 @@ export function fileError(error: unknown, path: string, cwd?: string): unknown {
   // An error without a code is a bug of ours, or already a ToolError.
   if (code === undefined || error instanceof LettaError) return error;
   return new ToolError(messages[code] ?? `${(error as Error).message} (${path})`, { cause: error });
+}
+
+/** No change without its way back. */
+async function keep(shadow: ShadowStore | null, change: ShadowChange): Promise<void> {
+  try {
+    await shadow?.record(change);
+  } catch (error) {
+    throw new ToolError(
+      `${change.path} was not changed: its content could not be kept for undo (${errorMessage(error)}).`,
+      { cause: error },
+    );
+  }
 }
 
 /** The bytes that will be replaced; null for a new file and for one too large to keep. */

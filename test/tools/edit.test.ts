@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -11,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { createShadowStore } from "@/store/shadow.ts";
 import { editTool } from "@/tools/edit.ts";
 import { type Edit, planEdit } from "@/tools/edit-plan.ts";
 import { multiEditTool } from "@/tools/multi-edit.ts";
@@ -286,6 +288,18 @@ describe("Write", () => {
     await bench.call(readTool, { file_path: path });
     await write(path, content);
     expect(readFileSync(path).equals(after)).toBe(true);
+  });
+
+  test("nothing is written when the old content cannot be kept for undo", async () => {
+    const shadow = createShadowStore(new Database(":memory:"), { shadow: "/dev/null/shadow" });
+    await using own = openWorkbench({ shadow: () => shadow });
+    const path = join(own.cwd, "kept.txt");
+    writeFileSync(path, "old");
+    await own.call(readTool, { file_path: path });
+    await expect(own.call(writeTool, { file_path: path, content: "new" })).rejects.toThrow(
+      "could not be kept for undo",
+    );
+    expect(text(path)).toBe("old");
   });
 
   test("says what is wrong with a path", async () => {
