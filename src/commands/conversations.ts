@@ -1,6 +1,7 @@
 // `letta conversations …`: the message threads of an agent.
 
 import { defineCommand } from "citty";
+import { isHeadlessConversation } from "@/agent/headless-tag.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import type { Conversation } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
@@ -127,7 +128,9 @@ export async function runConversationsList(
           item.id,
           item.summary ?? "-",
           formatAge(item.last_message_at, now) || "none",
-          [item.archived && "archived", item.hidden && "hidden"].filter(Boolean).join(" "),
+          [isHeadlessConversation(item) && "script", item.archived && "archived", item.hidden && "hidden"]
+            .filter(Boolean)
+            .join(" "),
         ]);
         return renderTable(columns, rows, tableOptions(io));
       },

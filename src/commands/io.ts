@@ -21,10 +21,15 @@ export interface Io {
   confirm?: (question: string) => Promise<boolean>;
 }
 
+/** Narrower terminals get a plain question. */
+const MIN_COLUMNS = 20;
+
 /** The real thing. `process.stdout` is not touched unless stdout is a terminal (it costs 9 ms). */
 export function processIo(env: Env): Io {
   const isTty = isatty(1);
   let closed = false;
+  // A terminal that does not tell its size (0 columns) would get one character per line.
+  const plain = env.dumbTerminal || !isTty || (process.stdout.columns || 0) < MIN_COLUMNS;
   const canAsk = isatty(0) && isTty;
   return {
     isTty,
@@ -39,7 +44,7 @@ export function processIo(env: Env): Io {
     stderr(text) {
       writeAll(2, text);
     },
-    ...(canAsk ? { confirm: (question: string) => askYesNo(question, env.dumbTerminal) } : {}),
+    ...(canAsk ? { confirm: (question: string) => askYesNo(question, plain) } : {}),
   };
 }
 
