@@ -201,10 +201,15 @@ async function readRecord<Schema extends v.GenericSchema>(
   problems: UpstreamProblem[],
 ): Promise<v.InferOutput<Schema> | null> {
   const text = await readText(file);
-  const result = text === null ? null : v.safeParse(schema, parseJson(text));
+  const value = text === null ? undefined : parseJson(text);
+  const result = value === undefined ? null : v.safeParse(schema, value);
   if (result?.success) return result.output;
   const issue = result?.issues[0];
-  const what = issue ? `${v.getDotPath(issue) ?? "file"}: ${issue.message}` : "cannot be read";
+  const what = issue
+    ? `${v.getDotPath(issue) ?? "file"}: ${issue.message}`
+    : text === null
+      ? "cannot be read"
+      : "is not JSON";
   problems.push({ file, message: `left out: ${what}` });
   return null;
 }
@@ -235,6 +240,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // fails the schema, which reports it
+    return undefined; // the caller reports it
   }
 }
