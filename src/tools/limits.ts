@@ -6,8 +6,8 @@ export const SHELL_TIMEOUT_MS = 120_000;
 export const SHELL_MAX_TIMEOUT_MS = 600_000;
 /** How long output may still arrive after the command itself ended. */
 export const SHELL_DRAIN_MS = 150;
-/** A foreground `sleep` at least this long is refused: waiting belongs in the background. */
-export const SHELL_MAX_SLEEP_SECONDS = 10;
+/** A foreground `sleep` at least this long that only waits is refused: waiting belongs in the background. */
+export const SHELL_MAX_SLEEP_SECONDS = 5;
 /** Pauses of the kill ladder: INT, then TERM, then KILL. Together below the two seconds after which nothing may run. */
 export const KILL_AFTER_INT_MS = 300;
 export const KILL_AFTER_TERM_MS = 1_000;

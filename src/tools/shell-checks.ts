@@ -19,18 +19,23 @@ export function checkCommandText(command: string): void {
   );
 }
 
-/** A foreground `sleep` in command position that takes long, as written; undefined when there is none. */
+/** A long `sleep` that only waits, as written: the command begins with it, or it stands in a loop. Undefined when there is
+ *  none. One at the end (`start-server; sleep 60`) is left to the timeout. */
 export function findLongSleep(command: string): string | undefined {
   const bare = command
     .slice(0, MAX_CHECKED_CHARS)
     .replace(/'[^']*'|"(?:\\.|[^"\\])*"|(^|\s)#[^\n]*/g, "$1_")
     // A subshell or a loop sent to the background does not block.
-    .replace(/(?:\([^()]*\)|\b(?:while|until|for)\b[^&]*?\bdone|\{[^{}]*\})\s*&(?!&)/g, "_ &");
-  const sleeps =
-    /(?:^|[;&|({\n]|\b(?:do|then|else)\b)\s*(?:(?:time|command|exec)\s+)?(sleep\s+(\d+(?:\.\d+)?)([smhd]?))\b\s*(&(?!&))?/g;
-  for (const [, text, amount, unit, background] of bare.matchAll(sleeps)) {
-    const seconds = Number(amount) * ({ m: 60, h: 3600, d: 86_400 }[unit ?? ""] ?? 1);
-    if (!background && seconds >= SHELL_MAX_SLEEP_SECONDS) return text;
+    .replace(/(?:\([^()]*\)|\b(?:while|until|for)\b[^&]*?\bdone|\{[^{}]*\})\s*&(?!&)/g, "_ &")
+    .replace(/^\s*cd\s[^;&|\n]*(?:&&|[;\n])/, "");
+  const loops = bare.match(/(?<=[;\n\s]|^)do\s[\s\S]*?\bdone\b/g) ?? [];
+  for (const part of [/^[({\s]*sleep[^\n]*/.exec(bare)?.[0] ?? "", ...loops]) {
+    for (const [, text, amount, unit, background] of part.matchAll(SLEEPS)) {
+      const seconds = Number(amount) * ({ m: 60, h: 3600, d: 86_400 }[unit ?? ""] ?? 1);
+      if (!background && seconds >= SHELL_MAX_SLEEP_SECONDS) return text;
+    }
   }
   return undefined;
 }
+
+const SLEEPS = /(?:^|[;&|({\n]|\bdo\b|\bthen\b|\belse\b)\s*(sleep\s+(\d+(?:\.\d+)?)([smhd]?))(?![\w.])\s*(&(?!&))?/g;

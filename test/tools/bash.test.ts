@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bashTool, INTERRUPTED } from "@/tools/bash.ts";
+import { findLongSleep } from "@/tools/shell-checks.ts";
 import { isAlive, openWorkbench, until } from "./support.ts";
 
 const bench = openWorkbench();
@@ -155,21 +156,27 @@ test("live output reaches people while the command runs, without a flood", async
 
 test.each([
   ["sleep 60", "sleep 60"],
-  ["make; sleep 1m && echo x", "sleep 1m"],
+  ["  sleep 1m && cat log", "sleep 1m"],
+  ["cd /tmp && sleep 30; ls", "sleep 30"],
   ["for i in 1 2; do sleep 30; done", "sleep 30"],
-  ["while ! nc -z localhost 80; do\n  sleep 10\ndone", "sleep 10"],
-] as const)("a long foreground wait is refused: %s", (command, sleep) =>
+  ["while ! nc -z localhost 80; do\n  echo waiting\n  sleep 10\ndone; echo up", "sleep 10"],
+] as const)("a long wait is refused: %p", (command, sleep) =>
   expect(run(command)).rejects.toThrow(`\`${sleep}\` would block this conversation`),
 );
 
 test.each([
-  "sleep 0",
+  "sleep 0.1",
+  "sleep 4",
+  "echo ready; sleep 60",
+  "sleep 60 & echo started",
+  "(sleep 60; true) & echo",
   "echo 'sleep 60'",
   "# sleep 60\ntrue",
-  "sleep 60 & kill $!",
-  "(sleep 60; true) & kill $!",
   "echo sleep 60",
-])("no long wait: %s", async (command) => expect((await run(command)).output).not.toContain("would block"));
+  "while true; do sleep 1; done",
+  "while true; do sleep 60; done & echo",
+  "make -j4 && ./wait --sleep 60",
+])("no wait to refuse: %p", (command) => expect(findLongSleep(command)).toBeUndefined());
 
 test.each([
   ["\u202e", "U+202E"],
