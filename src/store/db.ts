@@ -26,7 +26,7 @@ export function openDatabase(path: string): Database {
     return db;
   } catch (error) {
     db?.close();
-    throw storageError(path, error);
+    throw toStorageError(path, error);
   }
 }
 
@@ -52,8 +52,15 @@ export function reading<T>(db: Database, work: () => T): T {
   return run(db, "BEGIN", work);
 }
 
-/** Passes our own errors through and names the file for everything SQLite or the disk complains about. */
+/** Names the file for what SQLite says about the disk or the file; passes everything else through, also our own bugs. */
 export function storageError(file: string, error: unknown): unknown {
+  const code = codeOfSystemError(error);
+  return code?.startsWith("SQLITE_") && !BUGS.test(code) ? toStorageError(file, error) : error;
+}
+
+const BUGS = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOOBIG|SCHEMA)/;
+
+function toStorageError(file: string, error: unknown): unknown {
   const code = codeOfSystemError(error);
   if (error instanceof LettaError || code === undefined) return error;
   const known = PROBLEMS.find((problem) => problem.codes.test(code));

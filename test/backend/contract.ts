@@ -183,6 +183,24 @@ export function describeBackend(name: string, make: (model: FakeModel) => Promis
         });
       });
 
+      test("are listed page by page, also when several are called `default`", async () => {
+        const keys: string[] = [];
+        for (const name of ["Ada", "Bob", "Eve"]) {
+          const agent = await backend.createAgent({ name });
+          model.add(say(name));
+          await send({ agentId: agent.id, conversationId: "default" }, user("hi"));
+          keys.push(agent.id);
+        }
+        const found: (string | null)[] = [];
+        let after: string | null = null;
+        do {
+          const page = await backend.listConversations({ limit: 1, ...(after !== null && { after }) });
+          found.push(...page.items.map((item) => item.agent_id));
+          after = page.nextCursor;
+        } while (after !== null);
+        expect(found.toSorted()).toEqual(keys.toSorted());
+      });
+
       test("a fork copies what the model sees, under new ids", async () => {
         const ref = await newRef();
         await backend.updateConversation(ref, { summary: "Title", tags: ["t"], context_window_limit: 90_000 });
@@ -414,6 +432,23 @@ export function describeBackend(name: string, make: (model: FakeModel) => Promis
         expect(model.requests[2]?.messages.filter((item) => item.role === "toolResult").length).toBe(4);
       });
 
+      test("may return text and images", async () => {
+        const ref = await newRef();
+        model.add(reply([call("a")]), say("seen"));
+        await send(ref, user("go"));
+        const tool_return = [
+          { type: "text" as const, text: "a picture" },
+          { type: "image" as const, source: { type: "base64" as const, media_type: "image/png", data: "AAAA" } },
+        ];
+        await send(ref, answers(["a"], { tool_return }));
+        const { items } = await backend.listMessages(ref, { types: ["tool_return_message"] });
+        expect(items[0]).toMatchObject({ tool_return, status: "success" });
+        expect(model.requests[1]?.messages.at(-1)?.content).toEqual([
+          { type: "text", text: "a picture" },
+          { type: "image", data: "AAAA", mimeType: "image/png" },
+        ]);
+      });
+
       test("with broken arguments show them as they arrived", async () => {
         const ref = await newRef();
         model.add(reply([{ ...call("a"), arguments: {}, argumentsError: '{"command":"rm -r' }]));
@@ -603,11 +638,12 @@ export function describeBackend(name: string, make: (model: FakeModel) => Promis
         ['"exact phrase"', "an exact phrase here"],
         ["100%", "it is 100% done"],
         ["AND", "this AND that"],
+        ["x".repeat(300), `before ${"x".repeat(300)} after`],
       ])("%s is found", async (query, text) => {
         await said("something else entirely", text);
         const hits = await backend.searchMessages({ query });
         expect(hits.map((hit) => hit.content)).toEqual([text]);
-        expect(hits[0]).toMatchObject({ role: "user", snippet: text });
+        expect(hits[0]).toMatchObject({ role: "user", snippet: expect.stringContaining(text.slice(0, 20)) });
       });
 
       test.each(['"', "(", "NEAR(", "a* OR b:", "'; DROP TABLE messages", "-", "^", "{}"])(

@@ -36,7 +36,7 @@ export function chooseCut(entries: WindowEntry[], unanswered: number, keepTokens
   let tokens = estimateEntries(entries.slice(unanswered));
   for (let index = unanswered - 1; index >= 0; index--) {
     const entry = entries[index] as WindowEntry;
-    tokens += estimateMessage(entry.message);
+    tokens += entry.tokens;
     if (tokens > keepTokens || entry.isSummary) break;
     if (entry.message.role !== "toolResult") cut = index;
   }
@@ -76,7 +76,7 @@ export function clipToFit(entries: WindowEntry[], budgetTokens: number): Overrid
 export function applyOverrides(entries: WindowEntry[], overrides: Overrides): WindowEntry[] {
   return entries.map((entry) => {
     const message = overrides.get(entry.seq);
-    return message ? { ...entry, message } : entry;
+    return message ? { ...entry, message, tokens: estimateMessage(message) } : entry;
   });
 }
 

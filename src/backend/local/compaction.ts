@@ -52,6 +52,12 @@ export interface CompactionDone {
   usage: ModelUsage | null;
 }
 
+/** Above the threshold, and by what was said: a large system prompt alone cannot be compacted away. */
+export function needsCompaction(window: ConversationWindow, config: ModelConfig): boolean {
+  const { tokens, density } = estimateContext(window, config.fixedTokens);
+  return tokens > config.threshold && estimateEntries(window.entries) * density > 2 * SUMMARY_TOKENS;
+}
+
 /** Null when there is nothing that could be made smaller. Throws `cancelled`, `storage`, `lease_lost`, `usage`. */
 export async function compact(context: LocalContext, request: CompactionRequest): Promise<CompactionDone | null> {
   const { config, trigger } = request;

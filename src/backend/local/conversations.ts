@@ -87,7 +87,9 @@ export function listConversations(
     );
   }
   if (query.after) {
-    const last = getConversationRow(context, { agentId: query.agentId ?? "", conversationId: query.after });
+    const last =
+      findConversationRow(context, query.after) ??
+      getConversationRow(context, { agentId: query.agentId ?? "", conversationId: query.after });
     where("(coalesce(last_message_at, updated_at), key) < (?, ?)", last.last_message_at ?? last.updated_at, last.key);
   }
   const rows = context.db
@@ -97,7 +99,8 @@ export function listConversations(
     )
     .all(...values, limit + 1) as ConversationRow[];
   const items = rows.slice(0, limit).map((row) => toConversation(context, row));
-  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null };
+  // The key, not the id: there is one `default` per agent.
+  return { items, nextCursor: rows.length > limit ? (rows[limit - 1]?.key ?? null) : null };
 }
 
 export function createConversation(context: LocalContext, body: ConversationCreate): Conversation {

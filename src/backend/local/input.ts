@@ -25,10 +25,11 @@ export function beginRun(
   messages: InputMessage[],
   options: SendOptions,
 ): RunRow {
+  // On its own: a refused input must not take the recovery back.
+  recoverDeadRuns(context);
   return durable(context.db, () => {
     if (options.fence) assertFence(context.db, options.fence);
     const { key, agent_id } = ensureConversationRow(context, ref);
-    recoverDeadRuns(context);
     yieldFromOtherRuns(context, key, options);
     const run = insertRun(
       context,

@@ -218,22 +218,21 @@ function* rows(
   const atSummary = summary !== null && startSeq === summary.seq;
   if (summary && !backwards && (startSeq === null || atSummary)) yield summary;
   if (!(atSummary && backwards)) {
-    let from = atSummary ? null : startSeq;
-    let inclusive = true;
+    const lowest = window?.from_seq ?? 0;
+    let [from, to] = [lowest, Number.MAX_SAFE_INTEGER];
+    if (startSeq !== null && !atSummary) [from, to] = backwards ? [lowest, startSeq] : [startSeq, to];
+    const page = db.query(
+      `SELECT ${MESSAGE_COLUMNS} FROM messages
+       WHERE conversation_key = ? ${inContextOnly ? "AND kind = 'message'" : ""} AND seq BETWEEN ? AND ?
+       ORDER BY seq ${backwards ? "DESC" : "ASC"} LIMIT ${ROWS_PER_READ}`,
+    );
     for (;;) {
-      const compare = backwards ? (inclusive ? "<=" : "<") : inclusive ? ">=" : ">";
-      const batch = db
-        .query(
-          `SELECT ${MESSAGE_COLUMNS} FROM messages
-           WHERE conversation_key = ? ${inContextOnly ? `AND kind = 'message' AND seq >= ${window?.from_seq ?? 0}` : ""}
-             ${from === null ? "" : `AND seq ${compare} ${from}`}
-           ORDER BY seq ${backwards ? "DESC" : "ASC"} LIMIT ${ROWS_PER_READ}`,
-        )
-        .all(key) as MessageRow[];
+      const batch = page.all(key, from, to) as MessageRow[];
       yield* batch;
-      if (batch.length < ROWS_PER_READ) break;
-      from = batch.at(-1)?.seq ?? null;
-      inclusive = false;
+      const last = batch.at(-1);
+      if (!last || batch.length < ROWS_PER_READ) break;
+      if (backwards) to = last.seq - 1;
+      else from = last.seq + 1;
     }
   }
   if (summary && backwards) yield summary;

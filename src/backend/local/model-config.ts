@@ -27,8 +27,6 @@ export interface ModelConfig {
   threshold: number;
   /** Tokens of system prompt and tools. */
   fixedTokens: number;
-  /** False: the model takes no images. */
-  vision: boolean;
 }
 
 export async function resolveConfig(
@@ -69,7 +67,6 @@ export async function resolveConfig(
     contextWindow,
     threshold: compactionThreshold(contextWindow ?? FALLBACK_WINDOW),
     fixedTokens: estimateText(system) + estimateTools(tools),
-    vision: record.vision,
   };
 }
 

@@ -13,7 +13,8 @@ export function searchableText(
   meta: MessageMeta,
 ): { role: SearchHit["role"]; text: string } | null {
   const found = rolesText(body, meta);
-  const text = found.text.slice(0, MAX_CHARS).trim();
+  // A NUL ends a text for SQLite's functions.
+  const text = found.text.slice(0, MAX_CHARS).replaceAll("\0", " ").trim();
   return text ? { role: found.role, text } : null;
 }
 

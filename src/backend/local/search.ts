@@ -11,6 +11,8 @@ import type { LocalContext } from "./context.ts";
 import { likePattern } from "./like.ts";
 
 const MIN_TRIGRAM_CHARS = 3;
+const MAX_TERMS = 32;
+const MAX_TERM_CHARS = 200;
 const INDEX_BATCH = 50;
 /** Time one search spends on indexing. */
 const INDEX_BUDGET_MS = 150;
@@ -31,8 +33,10 @@ export function searchMessages(context: LocalContext, query: SearchQuery): Searc
 
 /** Words, and phrases in double quotes. */
 export function splitTerms(text: string): string[] {
-  const terms = [...text.matchAll(/"([^"]+)"|(\S+)/g)].map((match) => (match[1] ?? match[2] ?? "").trim());
-  return [...new Set(terms.filter((term) => term.replaceAll('"', "") !== ""))].slice(0, 32);
+  const terms = [...text.matchAll(/"([^"]+)"|(\S+)/g)].map((match) =>
+    (match[1] ?? match[2] ?? "").replaceAll("\0", "").trim().slice(0, MAX_TERM_CHARS),
+  );
+  return [...new Set(terms.filter((term) => term.replaceAll('"', "") !== ""))].slice(0, MAX_TERMS);
 }
 
 /** A sentence without spaces is rarely found as a whole: its overlapping triples are looked for instead. */

@@ -6,7 +6,7 @@ import { type ModelAssistantMessage, type ModelEvent, type ModelUsage, ProviderE
 import type { CompactionStats, SendBody, StopReason, StreamChunk, UsageStatistics } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { getAgent } from "./agents.ts";
-import { compact } from "./compaction.ts";
+import { compact, needsCompaction } from "./compaction.ts";
 import type { LocalContext } from "./context.ts";
 import { getConversationRow } from "./conversations.ts";
 import { newMessageId } from "./ids.ts";
@@ -16,7 +16,7 @@ import { insertMessage } from "./messages.ts";
 import { assertFits, type ModelConfig, resolveConfig } from "./model-config.ts";
 import { callChunks, ReplyStream, repairCallIds } from "./reply.ts";
 import { endChunks, type RunEnd, storePartial } from "./runs.ts";
-import { estimateContext, usageTokens } from "./tokens.ts";
+import { usageTokens } from "./tokens.ts";
 import { loadWindow, toModelMessages } from "./window.ts";
 import { toRunFailure } from "./wire-error.ts";
 
@@ -180,17 +180,16 @@ function stopReasonOf(reply: ModelAssistantMessage): StopReason {
   return reply.stopReason === "length" ? "max_tokens_exceeded" : "end_turn";
 }
 
-/** Preflight: before the model is asked. */
+/** Before the model is asked, and again after it answered. */
 async function* compactAbove(send: Send, config: ModelConfig): AsyncGenerator<StreamChunk> {
   const window = loadWindow(send.context, send.run.row.conversation_key);
-  if (estimateContext(window, config.fixedTokens).tokens <= config.threshold) return;
-  yield* compactWithChunks(send, config, "context_window_limit");
+  if (needsCompaction(window, config)) yield* compactWithChunks(send, config, "context_window_limit");
 }
 
 /** The answer is complete and stored: whatever goes wrong here, the next run tries again. */
 async function* compactAfterReply(send: Send, config: ModelConfig): AsyncGenerator<StreamChunk> {
   try {
-    yield* compactWithChunks(send, config, "context_window_limit");
+    yield* compactAbove(send, config);
   } catch (error) {
     send.run.throwIfFailed();
     if (["storage", "lease_lost"].includes(codeOf(error))) throw error;

@@ -25,7 +25,7 @@ export function estimateMessage(message: ModelMessage): number {
 }
 
 export function estimateEntries(entries: WindowEntry[]): number {
-  return entries.reduce((sum, entry) => sum + estimateMessage(entry.message), 0);
+  return entries.reduce((sum, entry) => sum + entry.tokens, 0);
 }
 
 export function estimateTools(tools: ModelTool[]): number {

@@ -5,6 +5,7 @@
 import type { ModelAssistantMessage, ModelMessage, ModelToolResult } from "@/backend/model.ts";
 import { reading } from "@/store/db.ts";
 import type { LocalContext } from "./context.ts";
+import { estimateMessage } from "./tokens.ts";
 
 export interface WindowRow {
   id: number;
@@ -20,6 +21,8 @@ export interface WindowEntry {
   interrupted: boolean;
   /** Already replaced by the window's shorter form. */
   message: ModelMessage;
+  /** Estimate, made once. */
+  tokens: number;
 }
 
 export interface ConversationWindow {
@@ -111,7 +114,16 @@ function loadSummary(context: LocalContext, row: WindowRow | null): WindowEntry[
   } | null;
   if (!summary) return [];
   const message = JSON.parse(summary.body) as ModelMessage;
-  return [{ seq: summary.seq, id: summary.id, isSummary: true, interrupted: false, message }];
+  return [
+    {
+      seq: summary.seq,
+      id: summary.id,
+      isSummary: true,
+      interrupted: false,
+      message,
+      tokens: estimateMessage(message),
+    },
+  ];
 }
 
 function loadEntries(context: LocalContext, key: string, row: WindowRow | null, fromSeq: number): WindowEntry[] {
@@ -122,13 +134,17 @@ function loadEntries(context: LocalContext, key: string, row: WindowRow | null, 
        WHERE m.conversation_key = ? AND m.kind = 'message' AND m.seq >= ? ORDER BY m.seq`,
     )
     .all(row?.id ?? -1, key, fromSeq) as { seq: number; id: string; interrupted: number; body: string }[];
-  return rows.map((found) => ({
-    seq: found.seq,
-    id: found.id,
-    isSummary: false,
-    interrupted: found.interrupted === 1,
-    message: JSON.parse(found.body) as ModelMessage,
-  }));
+  return rows.map((found) => {
+    const message = JSON.parse(found.body) as ModelMessage;
+    return {
+      seq: found.seq,
+      id: found.id,
+      isSummary: false,
+      interrupted: found.interrupted === 1,
+      message,
+      tokens: estimateMessage(message),
+    };
+  });
 }
 
 function remember(context: LocalContext, key: string, cached: CachedWindow): void {

@@ -197,7 +197,7 @@ test("a full window after the answer is compacted before the run ends, and a fai
   const s = await tight();
   const full = { usage: { input: 8_990, output: 10, cacheRead: 0, cacheWrite: 0, totalTokens: 9_000 } };
   s.model.add(say("one", small), say("two", full), say("SUMMARY", small));
-  await s.send(user("first"));
+  await s.send(user(`first ${words(1_000)}`));
   const chunks = await s.send(user("second"));
   expect(chunks.map(brief).slice(2)).toEqual([
     "event_message",
@@ -205,7 +205,7 @@ test("a full window after the answer is compacted before the run ends, and a fai
     "stop: end_turn",
     "usage_statistics",
   ]);
-  expect((await s.history()).slice(0, 4)).toEqual(["user: first", "assistant: one", "user: second", "assistant: two"]);
+  expect((await s.history()).slice(1, 4)).toEqual(["assistant: one", "user: second", "assistant: two"]);
 });
 
 test("a system prompt that leaves no room is an error with numbers", async () => {
@@ -232,4 +232,56 @@ test("images of old messages go before words do", async () => {
   expect(request.length).toBe(7);
   expect(textOf(request.slice(0, 1))).toContain("Image left out to save space");
   expect(textOf(request)).toContain("look a");
+});
+
+test("a system prompt above the threshold does not summarise a short conversation again and again", async () => {
+  const s = await tight({ system: words(9_000) });
+  for (let turn = 0; turn < 3; turn++) {
+    s.model.add(say("fine", { usage: { input: 9_100, output: 10, cacheRead: 0, cacheWrite: 0, totalTokens: 9_110 } }));
+    expect((await s.send(user(`hi ${turn}`))).map(brief)).toContain("stop: end_turn");
+  }
+  expect(s.model.requests.length).toBe(3);
+});
+
+test.each([1, 2, 3, 50])("the window pages both ways through its summary, by %d", async (limit) => {
+  const s = await tight();
+  for (const name of ["a", "b", "c"]) {
+    s.model.add(say(`answer ${name}`, small));
+    await s.send(user(`ask ${name}`));
+  }
+  s.model.add(say("SUMMARY", small), say("answer d", small));
+  await s.backend.compactConversation(s.ref);
+  await s.send(user("ask d"));
+  const ids = (await s.backend.retrieveConversation(s.ref.conversationId)).in_context_message_ids;
+  for (const order of ["asc", "desc"] as const) {
+    const found: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page = await s.backend.listMessages(s.ref, {
+        inContextOnly: true,
+        order,
+        limit,
+        ...(cursor !== null && { [order === "asc" ? "after" : "before"]: cursor }),
+      });
+      found.push(...page.items.map((item) => item.id));
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(found).toEqual(order === "asc" ? ids : ids.toReversed());
+  }
+});
+
+test("shortened messages stay short in a fork and after the next compaction", async () => {
+  const s = await tight();
+  for (const id of ["a", "b", "c", "d"]) await toolTurn(s, id, words(1_900));
+  s.model.add(say("fine", small));
+  await s.send(user(`next ${words(500)}`));
+  const forked = { ...s.ref, conversationId: (await s.backend.forkConversation(s.ref)).id };
+  s.model.add(say("in the fork", small));
+  await collect(s.backend.sendMessages(forked, { messages: [user("hi")] }));
+  const [request] = s.model.requests.slice(-1);
+  expect(textOf(request?.messages)).toContain("left out to save space (7600 characters)");
+  expect(textOf(request?.messages).length).toBeLessThan(8_000 * 4);
+  for (const id of ["e", "f", "g"]) await toolTurn(s, id, words(1_900));
+  expectWhole(s.model.requests.at(-1)?.messages ?? []);
+  expect(textOf(s.model.requests.at(-1)?.messages).length).toBeLessThan(8_000 * 4);
 });

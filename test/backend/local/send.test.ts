@@ -252,3 +252,32 @@ test("warns once when nobody knows the window", async () => {
   await send(user("y"));
   expect(warnings).toEqual([expect.stringContaining("The context window of fake/model is unknown")]);
 });
+
+test("a refused input does not bring an unfinished run back to life", async () => {
+  const { db, backend, model, ref, send } = await setup();
+  model.add(() => {
+    const { page_count: pages } = db.query("PRAGMA page_count").get() as { page_count: number };
+    db.run(`PRAGMA max_page_count = ${pages + 3}`);
+    return say("x".repeat(300_000));
+  });
+  await expect(send(user("go"))).rejects.toMatchObject({ code: "storage" });
+  db.run("PRAGMA max_page_count = 1000000");
+  await expect(send(answers(["none"]))).rejects.toMatchObject({ code: "invalid_data" });
+  model.add(say("fine"));
+  await send(user("again"));
+  expect((await backend.listRuns(ref)).map((run) => run.status)).toEqual(["completed", "failed"]);
+});
+
+test("odd text comes back as it was, and is found", async () => {
+  const { model, send, backend, history } = await setup();
+  const odd = "nul\0 then \u2028 \ud83d\ude00 \r\n tail";
+  const half = "\ud83d";
+  model.add([
+    { type: "text", index: 0, delta: half },
+    { type: "text", index: 0, delta: "\ude00" },
+    ...say("\ud83d\ude00").slice(-1),
+  ]);
+  await send(user(odd));
+  expect(await history()).toEqual([`user: ${odd}`, "assistant: \ud83d\ude00"]);
+  expect((await backend.searchMessages({ query: "tail" })).length).toBe(1);
+});
