@@ -68,7 +68,7 @@ export interface Session {
   warnings: string[];
 }
 
-/** Throws `usage`, `not_found` or `no_provider`; creates nothing. */
+/** Throws `usage` or `not_found`; creates nothing. */
 export async function planSession(app: ResolveApp, selection: Selection): Promise<SessionPlan | SessionChoice> {
   const warnings: string[] = [];
   if (selection.conversation && !isDefaultConversation(selection.conversation)) {
@@ -90,9 +90,11 @@ export async function planSession(app: ResolveApp, selection: Selection): Promis
   return finishPlan(app, selection, { agent: { use: lookup.agent }, conversation, warnings });
 }
 
-/** Creates what is missing and remembers the conversation (headless; the REPL remembers its own). */
+/** Creates what is missing and remembers the conversation (headless; the REPL remembers its own). Throws `no_provider`
+ *  before that when a script has no model; a person gets to the prompt and can connect one. */
 export async function openSession(app: ResolveApp, plan: SessionPlan): Promise<Session> {
   const { selection } = plan;
+  if (!plan.model && selection.mode === "headless") throw noModel();
   const warnings = [...plan.warnings];
   const agent = await openAgent(app, plan, warnings);
   const created = "use" in plan.conversation ? null : plan.conversation;
@@ -215,7 +217,6 @@ async function finishPlan(
   const conversation = "use" in found.conversation ? found.conversation.use : null;
   const agent = "use" in found.agent ? found.agent.use : null;
   const model = await resolveModel(app, selection, conversation?.model ?? null, agent?.model ?? "");
-  if (!model && selection.mode === "headless") throw noModel();
   // A mistyped handle must not stay behind in an agent.
   if (selection.model !== undefined && (selection.save || !agent)) await app.models.resolveModel(selection.model);
   const { system } = selection;

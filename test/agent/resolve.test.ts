@@ -181,7 +181,9 @@ test("a mistyped model does not leave an agent behind", async () => {
 test("no model: a script is told what to do, a person gets to the prompt", async () => {
   await using app = await openTestApp();
   const unconnected = { ...app, models: { ...app.models, defaultModel: async () => null } };
-  expect(planSession(unconnected, HEADLESS)).rejects.toMatchObject({ code: "no_provider" });
+  const script = await plan(app, HEADLESS);
+  expect(openSession(unconnected, { ...script, model: null })).rejects.toMatchObject({ code: "no_provider" });
+  expect(await agentCount(app)).toBe(0);
   const person = await planSession(unconnected, INTERACTIVE);
   expect("choose" in person ? null : person.model).toBe(null);
 });
