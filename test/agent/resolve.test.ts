@@ -77,6 +77,17 @@ test.each([
   expect(planSession(app, { ...HEADLESS, continueLast: true })).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("a script leaves no file in a project that has no .letta yet, and uses the one that is there", async () => {
+  await using app = await openTestApp();
+  const first = await open(app, HEADLESS);
+  expect(existsSync(join(app.cwd, ".letta"))).toBe(false);
+  expect((await open(app, { ...HEADLESS, continueLast: true })).conversation.id).toBe(first.conversation.id);
+  mkdirSync(join(app.cwd, ".letta"));
+  const second = await open(app, HEADLESS);
+  expect(app.settings.local.headlessByServer?.[app.serverKey]?.conversationId).toBe(second.conversation.id);
+  expect((await open(app, { ...HEADLESS, continueLast: true })).conversation.id).toBe(second.conversation.id);
+});
+
 test("in a project whose settings cannot be written, the user's remember the directory", async () => {
   await using app = await openTestApp();
   breakFile(join(app.cwd, ".letta", "settings.local.json"));
