@@ -1,5 +1,5 @@
-// One model call: pi-ai's event stream in, ours out. Tool calls count only when their raw argument text is a JSON
-// object, whatever a lenient parser made of it; failures are classified from the facts on the wire.
+// One model call: the request in pi-ai's terms, its stream wired to our abort and idle limit, and failures classified
+// from the facts on the wire. What the model says is translated in reply.ts.
 
 import type {
   AssistantMessage,
@@ -8,14 +8,15 @@ import type {
   SimpleStreamOptions,
   ThinkingLevel,
 } from "@earendil-works/pi-ai";
-import type { ModelAssistantMessage, ModelEvent, ModelRequest, ModelToolCall } from "@/backend/model.ts";
+import type { ModelEvent, ModelRequest } from "@/backend/model.ts";
 import { errorMessage } from "@/lib/errors.ts";
 import { VERSION } from "@/version.ts";
-import { fromPiMessage, toolCallId, toPiMessages } from "./convert.ts";
+import { toPiMessages } from "./convert.ts";
 import { classifyFailure } from "./errors.ts";
 import type { Api } from "./kinds.ts";
 import type { ResolvedModel } from "./models.ts";
 import { reasoningLevel } from "./reasoning.ts";
+import { createReply } from "./reply.ts";
 import { createWireTap, type WireFacts, type WireTap } from "./wire-tap.ts";
 
 export interface CallResult {
@@ -109,6 +110,8 @@ async function callOptions(model: ResolvedModel, request: ModelRequest, tap: Wir
     signal: tap.signal,
     fetch: tap.fetch,
     maxRetries: 0,
+    // The SDKs' own limits are off: ours counts silence and is the user's to set.
+    timeoutMs: ONE_DAY_MS,
     sessionId: request.sessionId,
     disableContinuation: true,
     identity: { userAgent: { custom: `letta/${VERSION}` }, attribution: { name: "Letta", url: "https://letta.com" } },
@@ -127,6 +130,8 @@ async function callOptions(model: ResolvedModel, request: ModelRequest, tap: Wir
     onPayload: (payload) => adjustPayload(payload, limit === undefined && pi.maxTokens === 0),
   };
 }
+
+const ONE_DAY_MS = 86_400_000;
 
 const isBedrock = ({ pi }: ResolvedModel): boolean => pi.api === "bedrock-converse-stream";
 
@@ -210,145 +215,5 @@ async function* endOnAbort(
     }
   } finally {
     signal.removeEventListener("abort", onAbort);
-  }
-}
-
-interface Reply {
-  latest: AssistantMessage | null;
-  produced: boolean;
-  accept(event: AssistantMessageEvent): Generator<ModelEvent>;
-  partial(message: AssistantMessage | null, errorText: string, aborted: boolean): ModelAssistantMessage | null;
-}
-
-interface OpenCall {
-  raw: string;
-  /** Arguments the protocol delivered whole with the call's start. */
-  given: Record<string, unknown>;
-  started: boolean;
-}
-
-function createReply(model: ResolvedModel, request: ModelRequest): Reply {
-  const open = new Map<number, OpenCall>();
-  const calls = new Map<number, ModelToolCall>();
-  /** Calls whose arguments are not whole: announced only if the stream itself ends well. */
-  const broken: Extract<ModelEvent, { type: "tool_end" }>[] = [];
-  /** A blank line pi-ai puts after every part of a summary, shown only when another part follows. */
-  const gaps = new Map<number, string>();
-  const priced = model.known && Object.values(model.pi.cost).some((price) => typeof price === "number" && price > 0);
-
-  function* think(index: number, delta: string): Generator<ModelEvent> {
-    const gap = gaps.get(index) ?? "";
-    gaps.set(index, delta === "\n\n" ? gap + delta : "");
-    if (delta !== "" && delta !== "\n\n") yield { type: "thinking", index, delta: gap + delta };
-  }
-
-  function* start(index: number, message: AssistantMessage): Generator<ModelEvent> {
-    const block = message.content[index];
-    const call = open.get(index);
-    if (block?.type !== "toolCall" || call === undefined || call.started || block.name === "") return;
-    call.started = true;
-    yield { type: "tool_start", index, id: toolCallId(block, message.api), name: block.name };
-    if (call.raw !== "") yield { type: "tool_args", index, delta: call.raw };
-  }
-
-  function end(index: number, message: AssistantMessage): ModelToolCall | null {
-    const block = message.content[index];
-    if (block?.type !== "toolCall") return null;
-    const { raw = "", given = {} } = open.get(index) ?? {};
-    const { thoughtSignature } = block;
-    const checked = checkArguments(raw, given, request, block.name);
-    const call: ModelToolCall = {
-      type: "toolCall",
-      id: toolCallId(block, message.api),
-      name: block.name,
-      ...checked,
-      ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
-    };
-    calls.set(index, call);
-    return call;
-  }
-
-  return {
-    latest: null,
-    produced: false,
-    *accept(event) {
-      if ("partial" in event) this.latest = event.partial;
-      switch (event.type) {
-        case "text_delta":
-          this.produced = true;
-          if (event.delta !== "") yield { type: "text", index: event.contentIndex, delta: event.delta };
-          return;
-        case "thinking_delta":
-          this.produced = true;
-          yield* think(event.contentIndex, event.delta);
-          return;
-        case "toolcall_start": {
-          this.produced = true;
-          const block = event.partial.content[event.contentIndex];
-          const given = block?.type === "toolCall" ? { ...block.arguments } : {};
-          open.set(event.contentIndex, { raw: "", given, started: false });
-          yield* start(event.contentIndex, event.partial);
-          return;
-        }
-        case "toolcall_delta": {
-          const call = open.get(event.contentIndex);
-          if (call === undefined) return;
-          const wasStarted = call.started;
-          call.raw += event.delta;
-          yield* start(event.contentIndex, event.partial);
-          if (wasStarted && event.delta !== "")
-            yield { type: "tool_args", index: event.contentIndex, delta: event.delta };
-          return;
-        }
-        case "toolcall_end": {
-          const call = end(event.contentIndex, event.partial);
-          if (call === null) return;
-          const ended = { type: "tool_end", index: event.contentIndex, call } as const;
-          if (call.argumentsError === undefined) yield ended;
-          else broken.push(ended);
-          return;
-        }
-        case "done": {
-          yield* broken;
-          const stopReason = event.reason === "length" || event.reason === "toolUse" ? event.reason : "stop";
-          yield { type: "done", message: fromPiMessage(event.message, { calls, priced, stopReason }) };
-          return;
-        }
-        default:
-          return;
-      }
-    },
-    partial(message, errorText, aborted) {
-      if (message === null || message.content.length === 0) return null;
-      const whole = new Map([...calls].filter(([, call]) => call.argumentsError === undefined));
-      const stopReason = aborted ? "aborted" : "error";
-      const partial = fromPiMessage(message, { calls: whole, priced, stopReason });
-      if (partial.content.every((block) => block.type === "text" && block.text === "")) return null;
-      return aborted ? partial : { ...partial, errorMessage: errorText };
-    },
-  };
-}
-
-/** Only a JSON object counts. No text at all is `{}` for a tool that needs nothing. */
-function checkArguments(
-  raw: string,
-  given: Record<string, unknown>,
-  request: ModelRequest,
-  name: string,
-): Pick<ModelToolCall, "arguments" | "argumentsError"> {
-  if (raw.trim() === "") {
-    const required = request.tools.find((tool) => tool.name === name)?.parameters.required;
-    const needsNothing = !Array.isArray(required) || required.length === 0;
-    if (needsNothing || Object.keys(given).length > 0) return { arguments: given };
-    return { arguments: {}, argumentsError: "the arguments were empty" };
-  }
-  try {
-    const parsed: unknown = JSON.parse(raw);
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) {
-      return { arguments: parsed as Record<string, unknown> };
-    }
-    return { arguments: {}, argumentsError: raw };
-  } catch {
-    return { arguments: {}, argumentsError: raw };
   }
 }

@@ -4,6 +4,7 @@
 // from an SDK's message text.
 
 import type { Api } from "./kinds.ts";
+import { createEventParser, type ServerEvent } from "./sse.ts";
 
 /** Facts about one request, filled while it runs. */
 export interface WireFacts {
@@ -37,7 +38,8 @@ export interface WireTap {
   dispose(): void;
 }
 
-const MAX_ERROR_BODY_CHARS = 64_000;
+const MAX_ERROR_BODY_BYTES = 64_000;
+const MAX_MISLABELLED_BYTES = 16_000_000;
 /** Some servers keep the connection open after the last event. */
 const EOF_GRACE_MS = 2000;
 const DRAIN_MS = 300;
@@ -51,15 +53,21 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
   options.signal.addEventListener("abort", onAbort, { once: true });
 
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let over = false;
   const touch = (): void => {
     clearTimeout(timer);
-    if (options.timeoutMs <= 0 || abort.signal.aborted) return;
+    if (over || options.timeoutMs <= 0 || abort.signal.aborted) return;
     timer = setTimeout(() => {
       facts.silentForMs = options.timeoutMs;
       abort.abort();
     }, options.timeoutMs);
   };
   touch();
+  /** From here on it is the reader who takes his time. */
+  const finish = (): void => {
+    clearTimeout(timer);
+    over = true;
+  };
 
   async function tappedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     const signals = [abort.signal, init?.signal].filter((signal): signal is AbortSignal => signal != null);
@@ -81,7 +89,7 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
   }
 
   async function keepErrorBody(response: Response): Promise<Response> {
-    const text = (await response.text()).slice(0, MAX_ERROR_BODY_CHARS);
+    const text = await readText(response, MAX_ERROR_BODY_BYTES);
     facts.errorBody = parseJson(text) ?? text;
     return new Response(text, { status: response.status, headers: plainHeaders(response.headers) });
   }
@@ -90,12 +98,20 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
     const type = response.headers.get("content-type") ?? "";
     if (/html/i.test(type)) {
       facts.html = true;
-      return keepErrorBody(response);
+      await keepErrorBody(response);
+      throw new Error("a web page instead of a stream");
     }
-    // A failure dressed as success: JSON with an `error` in place of the stream.
-    if (/^application\/json/i.test(type)) return keepErrorBody(response);
+    if (/^application\/json/i.test(type)) {
+      const text = await readText(response, MAX_MISLABELLED_BYTES);
+      // Some servers mislabel their events; anything else is a failure dressed as success.
+      if (!/^\s*(data|event|:)/.test(text)) {
+        facts.errorBody = parseJson(text) ?? text;
+        throw new Error("one JSON value instead of a stream");
+      }
+      response = new Response(text, response);
+    }
     if (response.body === null) return response;
-    const clean = cleanEvents(response.body, { api: options.api, facts, touch });
+    const clean = cleanEvents(response.body, { api: options.api, facts, touch, finish });
     return new Response(clean, { status: response.status, headers: plainHeaders(response.headers) });
   }
 
@@ -111,10 +127,23 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
   };
 }
 
+/** At most `maxBytes` of a body, however much the other side sends. */
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    bytes += chunk.length;
+    if (bytes >= maxBytes) break;
+  }
+  return text + decoder.decode();
+}
+
 /** The stream as clean events. Ends early when the provider's last word arrived; fails on a line that is not JSON. */
 function cleanEvents(
   body: ReadableStream<Uint8Array>,
-  { api, facts, touch }: { api: Api; facts: WireFacts; touch(): void },
+  { api, facts, touch, finish }: { api: Api; facts: WireFacts; touch(): void; finish(): void },
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -159,8 +188,10 @@ function cleanEvents(
         if (out !== "") controller.enqueue(encoder.encode(out));
         if (finished && !done) void drain(reader);
         if (facts.garbage !== undefined && out === "") controller.error(new Error(NOT_JSON));
-        else if (facts.garbage === undefined && (done || finished)) controller.close();
-        else if (out === "") continue;
+        else if (facts.garbage === undefined && (done || finished)) {
+          finish();
+          controller.close();
+        } else if (out === "") continue;
         return;
       }
     },
@@ -238,64 +269,6 @@ function observe(api: Api, event: string | undefined, value: unknown, facts: Wir
       if (data.choices?.some(({ finish_reason }) => finish_reason)) facts.complete = true;
       return false;
   }
-}
-
-interface ServerEvent {
-  event: string | undefined;
-  data: string;
-}
-
-/** Lines may end in `\n`, `\r\n` or `\r`, wherever the chunks are cut. Events without data are dropped. */
-function createEventParser(): { push(text: string): ServerEvent[]; end(text: string): ServerEvent[] } {
-  let rest = "";
-  let name: string | undefined;
-  let data: string[] = [];
-
-  function line(text: string, events: ServerEvent[]): void {
-    if (text === "") {
-      if (data.length > 0 && data.some((part) => part !== "")) events.push({ event: name, data: data.join("\n") });
-      name = undefined;
-      data = [];
-      return;
-    }
-    const colon = text.indexOf(":");
-    if (colon === 0) return;
-    const field = colon === -1 ? text : text.slice(0, colon);
-    const value = colon === -1 ? "" : text.slice(colon + 1).replace(/^ /, "");
-    if (field === "event") name = value;
-    else if (field === "data") data.push(value);
-  }
-
-  function push(text: string): ServerEvent[] {
-    const events: ServerEvent[] = [];
-    const all = rest + text;
-    const next = all.includes("\r") ? nextBreak : nextNewline;
-    let start = 0;
-    for (let at = next(all, start); at !== -1; at = next(all, start)) {
-      // A `\r` at the very end may be half of a `\r\n`: wait for the next chunk.
-      if (all[at] === "\r" && at + 1 === all.length) break;
-      line(all.slice(start, at), events);
-      start = all[at] === "\r" && all[at + 1] === "\n" ? at + 2 : at + 1;
-    }
-    rest = all.slice(start);
-    return events;
-  }
-
-  return {
-    push,
-    end: (text) => [...push(text), ...push(`\n\n`), ...push("\n")],
-  };
-}
-
-function nextNewline(text: string, from: number): number {
-  return text.indexOf("\n", from);
-}
-
-function nextBreak(text: string, from: number): number {
-  const newline = text.indexOf("\n", from);
-  const before = newline === -1 ? text.length : newline;
-  const carriage = text.indexOf("\r", from);
-  return carriage !== -1 && carriage < before ? carriage : newline;
 }
 
 /** Without what the vendors' SDKs tell about this machine. */

@@ -299,3 +299,62 @@ test("local servers are found at their addresses, quickly", async () => {
   const found = await probeLocalServers(env);
   expect(found).toMatchObject([{ connection: { name: "lmstudio" }, models: [{ id: "m", contextWindow: 4096 }] }]);
 });
+
+describe("servers that bend the rules", () => {
+  test("events labelled as JSON are still events", async () => {
+    await using server = await startModelServer([{ text: "ok", headers: { "content-type": "application/json" } }]);
+    expect((await call(testAdapter(serverEnv(server.url)), request("vllm/m"))).text).toBe("ok");
+  });
+
+  test("a web page in place of a stream points at the base URL", async () => {
+    await using server = await startModelServer([{ text: "x", headers: { "content-type": "text/html" } }]);
+    const { last } = await call(testAdapter(serverEnv(server.url)), request("vllm/m"));
+    expect(last).toMatchObject({ error: { code: "provider", hint: expect.stringContaining(server.url) } });
+  });
+
+  test.each(Object.values(PROTOCOLS))("%s: an error with status 200 is an error", async (handle) => {
+    const errorBody = { error: { message: "Rate limit reached", code: "rate_limit_exceeded" } };
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(errorBody) });
+    const { last } = await call(testAdapter(serverEnv(server.url.origin)), request(handle));
+    expect(last).toMatchObject({ error: { code: "rate_limit", retryable: true } });
+  });
+
+  test("one that never answers is given up in time", async () => {
+    await using server = await startModelServer([{ text: "late", delayMs: 60_000 }]);
+    const env = serverEnv(server.url, { VLLM_TIMEOUT_MS: "100" });
+    const { last } = await call(testAdapter(env), request("vllm/m"));
+    expect(last).toMatchObject({ error: { code: "network", message: "vLLM: no data for 100 ms" } });
+  });
+
+  test("who reads slowly is not mistaken for a silent server", async () => {
+    await using server = await startModelServer([{ text: ["one ", "two"] }]);
+    const adapter = testAdapter(serverEnv(server.url, { VLLM_TIMEOUT_MS: "60" }));
+    const types: string[] = [];
+    for await (const event of adapter.stream(request("vllm/m"), new AbortController().signal)) {
+      types.push(event.type);
+      await Bun.sleep(80);
+    }
+    expect(types.at(-1)).toBe("done");
+  });
+});
+
+test.each([
+  ["mistral", "devstral-latest", "/v1/chat/completions"],
+  ["openrouter", "anthropic/claude-sonnet-4.6", "/v1/chat/completions"],
+  ["deepseek", "deepseek-v4-pro", "/v1/chat/completions"],
+  ["xai", "grok-4.7", "/v1/responses"],
+  ["minimax", "MiniMax-M3", "/v1/messages?beta=true"],
+  ["zai-coding", "glm-5.3", "/v1/chat/completions"],
+  ["openai-compatible", "m", "/v1/chat/completions"],
+])("%s behind an address of the user's own", async (kind, model, path) => {
+  await using server = await answer();
+  const env = testEnv();
+  const secrets = testSecrets(env);
+  await secrets.saveProvider(
+    { name: kind, providerType: kind, baseUrl: server.url, createdAt: "", updatedAt: "" },
+    "the-key",
+  );
+  const { text } = await call(testAdapter(env, { secrets }), request(`${kind}/${model}`));
+  expect(text).toBe("ok");
+  expect(server.requests[0]).toMatchObject({ path, keys: ["the-key"], model });
+});
