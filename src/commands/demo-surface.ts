@@ -19,8 +19,8 @@ import type { Io } from "./io.ts";
 
 export interface DemoSurface {
   readonly theme: Theme;
-  /** The bottom area can be drawn again. */
-  readonly interactive: boolean;
+  /** Text comes in finished, formatted blocks; otherwise as it streams. */
+  readonly blocks: boolean;
   /** Nobody reads any more. */
   readonly closed: boolean;
   columns(): number;
@@ -62,7 +62,7 @@ function openAttended({ env, io }: { env: Env; io: Io }): DemoSurface {
   let started = false;
   return {
     theme,
-    interactive: ui.interactive,
+    blocks: ui.interactive,
     closed: false,
     columns: () => ui.columns(),
     print: (lines) => (started ? ui.print(lines) : before.push(...lines)),
@@ -121,7 +121,7 @@ function openPlain({ io }: { io: Io }): DemoSurface {
   const print = (lines: string[]) => io.stdout(lines.map((line) => `${line}\n`).join(""));
   return {
     theme,
-    interactive: false,
+    blocks: true,
     get closed() {
       return io.closed;
     },

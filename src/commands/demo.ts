@@ -86,7 +86,7 @@ async function show(turn: Turn, surface: DemoSurface, cwd: string, stop: Stop): 
     theme: surface.theme,
     columns: () => surface.columns(),
     cwd: () => cwd,
-    interactive: surface.interactive,
+    interactive: surface.blocks,
     now: Date.now,
   });
   surface.start({ live: (rows) => renderer.liveLines(rows), activity: () => renderer.activity, stop: stop.now });
@@ -98,6 +98,7 @@ async function show(turn: Turn, surface: DemoSurface, cwd: string, stop: Stop): 
     if (event.type === "approval_requested") {
       const decision = await surface.decide(event, { cwd, print: (lines) => renderer.print(lines) });
       turn.decide(event.approvalId, decision);
+      if (decision.behavior === "deny" && decision.interrupt) stop.now(EXIT_SIGINT);
     }
     if (event.type === "turn_ended") ended = event;
   }

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { QUESTION_GUARD_MS } from "@/frontends/repl/limits.ts";
 import { runLetta, spawnLetta, tempHome } from "../support/binary.ts";
 import { openPty } from "../support/pty.ts";
 
@@ -42,6 +43,8 @@ test("a no is respected", async () => {
   using home = tempHome();
   await using demo = await openPty(["demo"], { home });
   await demo.waitFor(/No, and tell/);
+  // A question does not take keys that may have been meant for something else before it opened.
+  await Bun.sleep(QUESTION_GUARD_MS);
   demo.type("3\r");
   await demo.waitFor(/not proven.*letta connect/s);
   expect(demo.text()).not.toContain("ok: 100 becomes 120");
