@@ -3,7 +3,7 @@
 // query finds any more are then taken from the pages themselves. The damaged file is renamed, never changed.
 
 import { Database } from "bun:sqlite";
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { openDatabase } from "./db.ts";
 import type { BackendRepairs } from "./doctor.ts";
@@ -54,6 +54,7 @@ interface Salvage {
 }
 
 function copyReadable({ file, target, backend, nowMs }: Salvage): TableReport[] {
+  refuseWhileOpen(file);
   const to = openDatabase(target);
   try {
     to.run("PRAGMA foreign_keys=OFF");
@@ -150,7 +151,33 @@ function isJson(value: Row[number] | undefined): boolean {
   }
 }
 
-/** A process that has the old file open would go on writing into it unseen. */
+/** A process that has the old file open would go on writing into it unseen. Only Linux tells who has. */
+function refuseWhileOpen(file: string): void {
+  if (process.platform !== "linux") return;
+  const path = realpathSync(file);
+  for (const pid of readdirSync("/proc")) {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
+    if (openFiles(pid).includes(path)) throw inUse(`process ${pid}`);
+  }
+}
+
+function openFiles(pid: string): string[] {
+  const folder = `/proc/${pid}/fd`;
+  const read = <T>(work: () => T, otherwise: T): T => {
+    try {
+      return work();
+    } catch {
+      return otherwise; // it ended or was closed meanwhile, or belongs to somebody else
+    }
+  };
+  return read(() => readdirSync(folder), []).map((fd) => read(() => readlinkSync(`${folder}/${fd}`), ""));
+}
+
+function inUse(who: string): LettaError {
+  return new LettaError("busy", `the database is in use by ${who}`, { hint: "End that process first." });
+}
+
+/** The same by what the database itself says, also about other hosts. */
 function refuseWhileUsed(from: Database, nowMs: number): void {
   const self = currentOwner();
   let rows: { pid: number; host: string; start_ticks: string; heartbeat_at: string }[];
@@ -164,11 +191,7 @@ function refuseWhileUsed(from: Database, nowMs: number): void {
   const live = rows.find((row) =>
     isOwnerAlive({ pid: row.pid, host: row.host, startTicks: row.start_ticks }, row.heartbeat_at, self, nowMs),
   );
-  if (live) {
-    throw new LettaError("busy", `the database is in use by process ${live.pid} on ${live.host}`, {
-      hint: "End that process first.",
-    });
-  }
+  if (live) throw inUse(`process ${live.pid} on ${live.host}`);
 }
 
 interface Table {

@@ -200,6 +200,24 @@ test("a destroyed schema: the rows are taken from their pages", async () => {
   expect(bodies).toEqual(Array.from({ length: 500 }, (_, index) => `message ${index} ${"x".repeat(6000)}`));
 });
 
+test.if(process.platform === "linux")("nothing is saved while another process has the file open", async () => {
+  const core = await tempCore();
+  fill(core.paths.database, 5);
+  const reader = Bun.spawn(["sh", "-c", 'exec 3<"$0"; echo ready; cat', core.paths.database], {
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  const { value } = await reader.stdout.getReader().read();
+  expect(new TextDecoder().decode(value)).toBe("ready\n");
+  const { salvageDatabase } = await import("@/store/doctor-salvage.ts");
+  const salvage = () => salvageDatabase(core.paths.database, NO_REPAIRS, Date.parse(NOW));
+  expect(salvage).toThrow(`in use by process ${reader.pid}`);
+  expect(await readdir(dirname(core.paths.database))).toEqual(["letta.db"]);
+  reader.stdin.end();
+  await reader.exited;
+  expect(salvage()).toContain("5 messages");
+});
+
 test("deleted messages do not come back", async () => {
   const core = await tempCore();
   fill(core.paths.database, 500, 1000);
