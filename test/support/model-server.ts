@@ -226,10 +226,20 @@ async function write(res: ServerResponse, sse: string, fault: Fault | undefined)
   const bytes = Buffer.from(text);
   for (const piece of fault === "split_utf8" ? splitInsideCharacters(bytes) : [bytes]) {
     if (res.destroyed) return;
-    if (!res.write(piece)) await new Promise<void>((resolve) => res.once("drain", resolve).once("close", resolve));
+    if (!res.write(piece)) await drained(res);
     // Lets the write leave as a packet of its own.
     if (fault === "split_utf8") await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+function drained(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      res.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    res.on("drain", settle).on("close", settle);
+  });
 }
 
 /** A cut before every UTF-8 continuation byte. */
