@@ -43,8 +43,7 @@ export class OutputText {
         plain = plain.slice(0, plain.length - open[0].length);
       }
     }
-    const live = SPECIAL.test(plain) ? plain.replace(/\r\n/g, "\n").replace(CONTROLS, "") : plain;
-    return { live, text: this.#toLines(plain, last) };
+    return { live: toLive(plain), text: this.#toLines(plain, last) };
   }
 
   #toLines(plain: string, last: boolean): string {
@@ -77,9 +76,16 @@ export class OutputText {
   }
 }
 
+/** Binary data is nothing to watch; a `\r` stays, so that a terminal overwrites the line as it was meant. */
+function toLive(plain: string): string {
+  if (plain.includes("\0")) return "";
+  return SPECIAL.test(plain) ? plain.replaceAll("\r\n", "\n").replace(CONTROLS, "") : plain;
+}
+
 /** Once binary, always binary until a line is clean: compressed data has short stretches that look like text. */
 function isBinary(line: string, inBinary: boolean): boolean {
+  if (line.includes("\0")) return true;
   const odd = line.match(/[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]/g)?.length ?? 0;
   if (inBinary) return odd > 0 || line.trim().length < 4;
-  return line.includes("\0") || odd > Math.max(3, line.length * 0.3);
+  return odd > Math.max(3, line.length * 0.3);
 }

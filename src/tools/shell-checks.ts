@@ -29,7 +29,8 @@ export function findLongSleep(command: string): string | undefined {
     .replace(/(?:\([^()]*\)|\b(?:while|until|for)\b[^&]*?\bdone|\{[^{}]*\})\s*&(?!&)/g, "_ &")
     .replace(/^\s*cd\s[^;&|\n]*(?:&&|[;\n])/, "");
   const loops = bare.match(/(?<=[;\n\s]|^)do\s[\s\S]*?\bdone\b/g) ?? [];
-  for (const part of [/^[({\s]*sleep[^\n]*/.exec(bare)?.[0] ?? "", ...loops]) {
+  const first = /^[({\s]*sleep[^;&|\n]*(?:&(?!&))?/.exec(bare)?.[0] ?? "";
+  for (const part of [first, ...loops]) {
     for (const [, text, amount, unit, background] of part.matchAll(SLEEPS)) {
       const seconds = Number(amount) * ({ m: 60, h: 3600, d: 86_400 }[unit ?? ""] ?? 1);
       if (!background && seconds >= SHELL_MAX_SLEEP_SECONDS) return text;

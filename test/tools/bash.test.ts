@@ -169,6 +169,7 @@ test.each([
   "sleep 4",
   "echo ready; sleep 60",
   "sleep 60 & echo started",
+  "sleep 60 & echo ready; sleep 60",
   "(sleep 60; true) & echo",
   "echo 'sleep 60'",
   "# sleep 60\ntrue",
