@@ -9,6 +9,7 @@ import type { LocalContext } from "./context.ts";
 import { getConversationRow, toConversation } from "./conversations.ts";
 import { baseMessageId, projectMessage } from "./projection.ts";
 import { searchableText } from "./search-text.ts";
+import { parseStored } from "./stored-json.ts";
 import { currentWindow } from "./window.ts";
 
 /** What a model never sees but the API shows. */
@@ -125,8 +126,8 @@ export function toStored(row: MessageRow): StoredMessage {
     interrupted: row.interrupted === 1,
     runId: row.run_id,
     otid: row.otid,
-    body: JSON.parse(row.body) as ModelMessage,
-    meta: JSON.parse(row.meta) as MessageMeta,
+    body: parseStored<ModelMessage>(row.body, row.id),
+    meta: parseStored<MessageMeta>(row.meta, row.id),
     createdAt: row.created_at,
   };
 }

@@ -5,6 +5,7 @@
 import type { ModelAssistantMessage, ModelMessage, ModelToolResult } from "@/backend/model.ts";
 import { reading } from "@/store/db.ts";
 import type { LocalContext } from "./context.ts";
+import { parseStored } from "./stored-json.ts";
 import { estimateMessage } from "./tokens.ts";
 
 export interface WindowRow {
@@ -113,7 +114,7 @@ function loadSummary(context: LocalContext, row: WindowRow | null): WindowEntry[
     body: string;
   } | null;
   if (!summary) return [];
-  const message = JSON.parse(summary.body) as ModelMessage;
+  const message = parseStored<ModelMessage>(summary.body, summary.id);
   return [
     {
       seq: summary.seq,
@@ -135,7 +136,7 @@ function loadEntries(context: LocalContext, key: string, row: WindowRow | null, 
     )
     .all(row?.id ?? -1, key, fromSeq) as { seq: number; id: string; interrupted: number; body: string }[];
   return rows.map((found) => {
-    const message = JSON.parse(found.body) as ModelMessage;
+    const message = parseStored<ModelMessage>(found.body, found.id);
     return {
       seq: found.seq,
       id: found.id,
