@@ -8,17 +8,14 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
-import type { Connection } from "@/providers/connections.ts";
 import { type BackendRepairs, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
 import { withCore } from "./context.ts";
+import { checkProviders } from "./doctor-providers.ts";
 import type { Io } from "./io.ts";
 import { offlineContext } from "./offline-context.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
-
-/** A local server answers at once or is not there. */
-const PROBE_TIMEOUT_MS = 3_000;
 
 export const command = defineCommand({
   meta: { name: "doctor", description: "Check the database, settings, keys and helpers; --fix repairs what is safe" },
@@ -161,46 +158,6 @@ async function checkRipgrep(core: Core): Promise<Finding> {
       },
     },
   };
-}
-
-/** Names only: a key is never printed. */
-async function checkProviders(core: Core, probe: boolean): Promise<Finding[]> {
-  const id = "providers";
-  try {
-    const { listConnections } = await import("@/providers/connections.ts");
-    const connections = await listConnections(core.env, core.secrets);
-    if (connections.length === 0) {
-      const hint = "Run `letta connect`, or set a key such as ANTHROPIC_API_KEY.";
-      return [{ id, status: "note", text: "no model provider is connected", hint }];
-    }
-    const names = connections.map(({ name, source }) => `${name} (${source})`).join(", ");
-    const known: Finding = {
-      id,
-      status: "ok",
-      text: `model providers: ${names}; keys are kept in: ${core.secrets.location}`,
-    };
-    return [known, ...(probe ? await Promise.all(connections.map(probeConnection)) : [])];
-  } catch (error) {
-    const hint = error instanceof LettaError ? error.hint : undefined;
-    return [
-      { id, status: "problem", text: `providers cannot be read: ${errorMessage(error)}`, ...(hint ? { hint } : {}) },
-    ];
-  }
-}
-
-async function probeConnection(connection: Connection): Promise<Finding> {
-  const id = `probe.${connection.name}`;
-  try {
-    const { listEndpointModels } = await import("@/providers/endpoint.ts");
-    const models = await listEndpointModels(connection, { timeoutMs: PROBE_TIMEOUT_MS });
-    return { id, status: "ok", text: `${connection.name} answers and offers ${models.length} models` };
-  } catch (error) {
-    const hint = error instanceof LettaError ? error.hint : undefined;
-    const text = `${connection.name} does not answer as it should: ${errorMessage(error)}`;
-    // A server on this machine may simply be switched off.
-    const status = connection.kind.local ? "note" : "problem";
-    return { id, status, text, hint: hint ?? `Check it with: letta providers test ${connection.name}` };
-  }
 }
 
 function renderReport({ version, healthy, findings, repairs }: Report): string {

@@ -5,6 +5,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { commandContext } from "./context.ts";
 import type { Io } from "./io.ts";
+import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
   meta: { name: "help", description: "Explain letta, or one command" },
@@ -15,17 +16,18 @@ export const command = defineCommand({
       valueHint: "...",
       description: "The command, for example: agents list",
     },
+    ...outputArgs,
   },
-  run: ({ args, data }) => runHelp(args._, commandContext(data).io),
+  run: ({ args, data }) => runHelp(args._, args, commandContext(data).io),
 });
 
-export async function runHelp(path: string[], io: Io): Promise<number> {
+export async function runHelp(path: string[], args: OutputArgs, io: Io): Promise<number> {
+  return present(io, args, async () => ({ help: await helpText(path) }), { text: ({ help }) => help });
+}
+
+async function helpText(path: string[]): Promise<string> {
   const [first, ...rest] = path;
-  if (first === undefined) {
-    const { renderUsage } = await import("./usage.ts");
-    io.stdout(renderUsage());
-    return 0;
-  }
+  if (first === undefined) return (await import("./usage.ts")).renderUsage();
   const [{ commandNames, findCommand }, { commandsOf, metaOf, renderCommandHelp }] = await Promise.all([
     import("./registry.ts"),
     import("./run-command.ts"),
@@ -50,8 +52,7 @@ export async function runHelp(path: string[], io: Io): Promise<number> {
       );
     command = next;
   }
-  io.stdout(await renderCommandHelp(names, command));
-  return 0;
+  return renderCommandHelp(names, command);
 }
 
 function unknown(typed: string, names: string[]): LettaError {

@@ -6,6 +6,7 @@ import type { Core } from "@/app.ts";
 import { type DoctorArgs, type Report, runDoctor } from "@/commands/doctor.ts";
 import { openDatabase } from "@/store/db.ts";
 import { openSettings } from "@/store/settings.ts";
+import { startModelServer } from "../support/model-server.ts";
 import { recordingIo, tempCore } from "./support.ts";
 
 async function examine(core: Core, args: DoctorArgs = {}, answer?: boolean): Promise<{ code: number; report: Report }> {
@@ -284,6 +285,23 @@ test("a ripgrep that is not ours is never repaired away", async () => {
   const { report } = await examine(core, { fix: true });
   expect(report.repairs).toEqual([]);
   if (ripgrepBinary) expect(await Bun.file(ripgrepBinary.path).exists()).toBe(true);
+});
+
+test("--probe asks the connected servers, and never shows a key", async () => {
+  await using server = await startModelServer([], { requireKey: "sk-right-key" });
+  const probe = async (key: string) => {
+    const core = await tempCore({ OPENAI_API_KEY: key, OPENAI_BASE_URL: server.url });
+    const io = recordingIo();
+    const code = await runDoctor(core, { probe: true }, io);
+    return { code, out: io.out };
+  };
+  const right = await probe("sk-right-key");
+  expect(right.code).toBe(0);
+  expect(right.out).toContain("openai answers and offers 1 models");
+  const wrong = await probe("sk-wrong-key");
+  expect(wrong.code).toBe(1);
+  expect(wrong.out).toContain("openai does not answer as it should");
+  expect(right.out + wrong.out).not.toContain("sk-");
 });
 
 test("broken settings come back from their backup only with a yes", async () => {

@@ -64,9 +64,9 @@ test("help explains letta, a command, and a command's command", async () => {
     [["agents", "rm"], "Usage: letta agents delete <id> [options]"],
   ] as const) {
     const io = recordingIo();
-    expect(await runHelp([...path], io)).toBe(0);
+    expect(await runHelp([...path], {}, io)).toBe(0);
     expect(io.out).toContain(text);
   }
-  const unknown = await runHelp(["agnets"], recordingIo()).catch((error: LettaError) => error);
+  const unknown = await runHelp(["agnets"], {}, recordingIo()).catch((error: LettaError) => error);
   expect((unknown as LettaError).hint).toBe("Did you mean: letta help agents");
 });
