@@ -210,7 +210,8 @@ function needKey(text: string): string {
   const key = text.trim();
   if (key === "") throw new LettaError("usage", "the key is empty");
   // A header cannot carry them; and an odd paste is better refused than sent.
-  if (/[\s\p{Cc}]/u.test(key)) throw new LettaError("usage", "the key contains white space or control characters");
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new LettaError("usage", "the key contains white space or other unusual characters");
   return key;
 }
 

@@ -125,7 +125,8 @@ function fromEnvironment(kind: ProviderKind, env: Env): Connection | undefined {
     name: kind.id,
     kind,
     source: "env",
-    key: keyVar === undefined ? null : (env.provider(keyVar) ?? null),
+    // A line break from a file does not belong to the key.
+    key: keyVar === undefined ? null : (env.provider(keyVar)?.trim() ?? null),
     ...(keyVar === undefined ? {} : { keyVar }),
     baseUrl: url === undefined ? (kind.baseUrl ?? "") : normaliseBaseUrl(kind, url),
     customUrl: url !== undefined,

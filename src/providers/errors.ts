@@ -63,7 +63,9 @@ export interface ErrorDetails {
 
 export function readErrorBody(body: unknown): ErrorDetails {
   const outer = Array.isArray(body) ? body[0] : body;
-  if (typeof outer === "string") return { names: [], message: firstLine(outer) };
+  // A gateway's web page says less than its status.
+  if (typeof outer === "string")
+    return { names: [], message: outer.trimStart().startsWith("<") ? "" : firstLine(outer) };
   if (!isRecord(outer)) return { names: [], message: "" };
   const inner = isRecord(outer.error) ? outer.error : outer;
   const fields = [outer.type, inner.type, inner.code, inner.status, inner.__type];

@@ -3,6 +3,7 @@
 // served is read, and a request that cannot fit is refused.
 
 import { type ModelRequest, ProviderError } from "@/backend/model.ts";
+import { codeOf } from "@/lib/errors.ts";
 import type { Connection } from "./connections.ts";
 import { fetchJson, serverRoot } from "./endpoint.ts";
 
@@ -47,9 +48,13 @@ async function readLoaded(
   signal: AbortSignal,
 ): Promise<number | null | undefined> {
   const url = `${serverRoot(connection)}/api/ps`;
-  const body = await fetchJson(connection, url, { timeoutMs: PS_TIMEOUT_MS, signal });
-  const models =
-    (body as { models?: { name?: string; model?: string; context_length?: number }[] } | null)?.models ?? [];
+  const body = await fetchJson(connection, url, { timeoutMs: PS_TIMEOUT_MS, signal }).catch((error) => {
+    // Only `/v1` is passed on to us here, by a proxy for example.
+    if (codeOf(error) === "not_found") return null;
+    throw error;
+  });
+  if (body === null) return null;
+  const models = (body as { models?: { name?: string; model?: string; context_length?: number }[] }).models ?? [];
   const names = [modelId, `${modelId}:latest`];
   const found = models.find(({ name = "", model = "" }) => names.includes(name) || names.includes(model));
   return found === undefined ? undefined : (found.context_length ?? null);

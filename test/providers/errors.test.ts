@@ -237,6 +237,7 @@ test.each([
   [{ error: "just text" }, { names: [], message: "just text" }],
   [{ detail: "Not Found" }, { names: [], message: "Not Found" }],
   ["plain\nmore", { names: [], message: "plain" }],
+  ["<html>502 Bad Gateway</html>", { names: [], message: "" }],
   [null, { names: [], message: "" }],
 ] as const)("reads %j", (body, expected) => {
   expect(readErrorBody(body)).toEqual(expected as never);

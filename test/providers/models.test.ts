@@ -291,6 +291,12 @@ describe("Ollama", () => {
     expect((await call(adapter, request("ollama/m"))).text).toBe("ok");
     expect(await adapter.resolveModel("ollama/m")).toMatchObject({ max_context_window: 2048 });
   });
+
+  test("behind a proxy that passes on /v1 only, the call is made all the same", async () => {
+    await using server = await answer({ engines: [] });
+    const adapter = testAdapter(testEnv({ OLLAMA_BASE_URL: server.url }));
+    expect((await call(adapter, request("ollama/m"))).text).toBe("ok");
+  });
 });
 
 test("local servers are found at their addresses, quickly", async () => {
