@@ -105,6 +105,7 @@ function splitLoosely(text: string): LooseCommand[] {
       if (word !== null && /^\d+$/.test(word)) word = null;
       endWord();
       redirect = char === ">";
+      if (redirect && text[at + 1] === "|") at += 1;
     } else if (/\s/.test(char)) endWord();
     else word = (word ?? "") + char;
   }
