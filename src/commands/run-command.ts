@@ -33,21 +33,18 @@ export async function runCommand(
 ): Promise<number> {
   const subCommands = await commandsOf(command);
   if (subCommands.size > 0) {
+    // A word behind a flag may be the flag's value: only a known name counts there.
     const index = argv.findIndex((token) => !looksLikeFlag(token));
-    const typed = index === -1 ? undefined : argv[index]!;
-    if (typed !== undefined && (typed !== "help" || subCommands.has("help"))) {
-      const found = await findSubCommand(subCommands, typed);
-      if (found) return runCommand([...path, found.name], found.command, argv.toSpliced(index, 1), data);
-      if (!command.run) throw unknownCommand(path, typed, [...subCommands.keys()]);
-    }
+    const typed = argv[index];
+    const found = typed === undefined ? undefined : await findSubCommand(subCommands, typed);
+    if (found) return runCommand([...path, found.name], found.command, argv.toSpliced(index, 1), data);
+    if (index === 0 && typed !== "help" && !command.run) throw unknownCommand(path, typed!, [...subCommands.keys()]);
   }
   if (argv.some((token) => token === "--help" || token === "-h") || argv[0] === "help") {
     return showHelp(path, command, data);
   }
-  const fallback = await resolve(command.default);
-  if (typeof fallback === "string" && subCommands.has(fallback)) {
-    return runCommand([...path, fallback], subCommands.get(fallback)!, argv, data);
-  }
+  const fallback = await defaultCommand(command, subCommands);
+  if (fallback) return runCommand([...path, fallback], subCommands.get(fallback)!, argv, data);
   if (!command.run) {
     if (argv.length > 0) throw unknownFlag(path, argv[0]!, {});
     return showHelp(path, command, data);
@@ -116,7 +113,9 @@ export async function renderCommandHelp(path: string[], command: AnyCommand): Pr
   const usageLine = [
     "letta",
     ...path,
-    ...(subCommands.size > 0 ? [command.run || command.default ? "[command]" : "<command>"] : []),
+    ...(subCommands.size > 0
+      ? [command.run || (await defaultCommand(command, subCommands)) ? "[command]" : "<command>"]
+      : []),
     ...positionals.map(([name, def]) => (isRequired(def) ? `<${name}>` : `[${name}]`)),
     ...(options.length > 0 ? ["[options]"] : []),
   ].join(" ");
@@ -173,6 +172,14 @@ export async function metaOf(command: AnyCommand, name: string): Promise<Command
 async function showHelp(path: string[], command: AnyCommand, data: CommandContext): Promise<number> {
   data.io.stdout(await renderCommandHelp(path, command));
   return 0;
+}
+
+/** The one named as default, else the only one there is. */
+async function defaultCommand(command: AnyCommand, subCommands: Map<string, AnyCommand>): Promise<string | undefined> {
+  if (command.run) return undefined;
+  const named = await resolve(command.default);
+  if (typeof named === "string" && subCommands.has(named)) return named;
+  return subCommands.size === 1 ? [...subCommands.keys()][0] : undefined;
 }
 
 async function findSubCommand(

@@ -50,6 +50,32 @@ test.each([
   expect(exitCode).toBe(7);
 });
 
+test("a default sub-command takes the flags, a wrong word is still an unknown command", async () => {
+  const command = defineCommand({ subCommands: { list }, default: "list" });
+  let stdout = "";
+  const io = {
+    stdout: (text: string) => {
+      stdout += text;
+    },
+    stderr: () => {},
+    isTty: false,
+    width: 80,
+    color: false,
+  };
+  const start = (...argv: string[]) =>
+    runCommand(["things"], command, argv, { cwd: "/", env: readEnv({}), io: { ...io, closed: false } });
+  expect(await start("--format", "json")).toBe(7);
+  expect(JSON.parse(stdout)).toEqual({ _: [], format: "json", limit: "20" });
+  expect(
+    await runCommand(["only"], defineCommand({ subCommands: { list } }), [], {
+      cwd: "/",
+      env: readEnv({}),
+      io: { ...io, closed: false },
+    }),
+  ).toBe(7);
+  expect(start("lst")).rejects.toMatchObject({ code: "usage", message: 'unknown command "things lst"' });
+});
+
 test("a command without a result is a success", async () => {
   expect((await run("remove")).exitCode).toBe(0);
 });
