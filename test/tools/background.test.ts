@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { bashTool } from "@/tools/bash.ts";
 import type { BackgroundTask } from "@/tools/services.ts";
@@ -50,8 +50,10 @@ test("the default log directory is private and of this process", async () => {
   await using own = openWorkbench({ vars: { LETTA_SCRATCHPAD: "" } });
   await own.call(bashTool, { command: "true", run_in_background: true });
   const { outputFile } = own.services.background.find("bash_1")!;
+  await own.services.background.stopAll();
   expect(outputFile).toMatch(/letta-background-\w+\/bash_1\.log$/);
   expect(statSync(dirname(outputFile)).mode & 0o777).toBe(0o700);
+  rmSync(dirname(outputFile), { recursive: true });
 });
 
 test("two processes sharing a scratchpad do not share logs", async () => {

@@ -1,11 +1,19 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BoundedOutput, cleanOverflowFiles, overflowPath, truncateOutput } from "@/tools/output.ts";
 import { OutputText } from "@/tools/output-text.ts";
 
-const directory = (): string => mkdtempSync(join(tmpdir(), "letta-output-"));
+const folders: string[] = [];
+function directory(): string {
+  const folder = mkdtempSync(join(tmpdir(), "letta-output-"));
+  folders.push(folder);
+  return folder;
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
 
 test("what fits is left alone and makes no file", () => {
   expect(truncateOutput("x".repeat(100), { maxChars: 100 })).toBe("x".repeat(100));
@@ -77,7 +85,6 @@ test("cleaning removes old overflow files of every project", () => {
   cleanOverflowFiles(projects);
   expect([statSync(old, { throwIfNoEntry: false }), statSync(young).size]).toEqual([undefined, 1]);
   cleanOverflowFiles(join(projects, "missing"));
-  rmSync(projects, { recursive: true });
 });
 
 function clean(...pieces: (string | Uint8Array)[]): string {
