@@ -7,7 +7,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
-import { type StoreApp, withApp } from "./context.ts";
+import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import { setPinned } from "./pin.ts";
@@ -34,7 +34,7 @@ const list = defineCommand({
     hidden: { type: "boolean", description: "Hidden agents too" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runAgentsList(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runAgentsList(app, args, io)),
 });
 
 const create = defineCommand({
@@ -48,14 +48,14 @@ const create = defineCommand({
     pinned: { type: "boolean", description: "Pin it" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runAgentsCreate(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runAgentsCreate(app, args, io)),
 });
 
 const show = defineCommand({
   meta: { name: "show", description: "Show one agent" },
   args: { id: agentPositional, ...agentArgs, ...outputArgs },
   run: ({ args, data }) =>
-    withApp(data, (app, io) => runAgentsShow(app, { ...args, agent: args.id ?? args.agent }, io)),
+    withStore(data, (app, io) => runAgentsShow(app, { ...args, agent: args.id ?? args.agent }, io)),
 });
 
 const rename = defineCommand({
@@ -65,7 +65,7 @@ const rename = defineCommand({
     name: { type: "positional", required: true, description: "The new name" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runAgentsRename(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runAgentsRename(app, args, io)),
 });
 
 const remove = defineCommand({
@@ -75,13 +75,13 @@ const remove = defineCommand({
     yes: { type: "boolean", alias: "y", description: "Do not ask" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runAgentsDelete(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runAgentsDelete(app, args, io)),
 });
 
 const config = defineCommand({
   meta: { name: "config", description: "Show the model settings in force for an agent or a conversation" },
   args: { ...conversationArgs, ...outputArgs },
-  run: ({ args, data }) => withApp(data, (app, io) => runAgentsConfig(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runAgentsConfig(app, args, io)),
 });
 
 export const command = defineCommand({

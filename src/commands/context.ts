@@ -29,7 +29,7 @@ export function commandContext(data: unknown): CommandContext {
   };
 }
 
-/** For commands that need agents, conversations or permissions. The app is closed whatever happens. */
+/** For commands that need tools or permissions. The app is closed whatever happens. */
 export async function withApp(data: unknown, use: (app: App, io: Io) => Promise<number>): Promise<number> {
   const { io, ...context } = commandContext(data);
   const { openApp } = await import("@/app.ts");
@@ -39,6 +39,26 @@ export async function withApp(data: unknown, use: (app: App, io: Io) => Promise<
   } finally {
     await app.close();
   }
+}
+
+/** For commands about what a backend keeps. Throws `usage` when the backend meant is one we cannot use. */
+export async function withStore(data: unknown, use: (app: StoreApp, io: Io) => Promise<number>): Promise<number> {
+  const { backend, env } = commandContext(data);
+  const [{ chooseBackend }, { requireLocalBackend }] = await Promise.all([
+    import("@/agent/choose-backend.ts"),
+    import("@/agent/resolve.ts"),
+  ]);
+  return withApp(data, async (app, io) => {
+    requireLocalBackend(
+      chooseBackend({
+        ...(backend && { flag: backend }),
+        ...(env.agentId !== undefined && { agentId: env.agentId }),
+        env,
+        settings: app.settings.user,
+      }),
+    );
+    return use(app, io);
+  });
 }
 
 /** For commands that need only settings, paths and secrets. */

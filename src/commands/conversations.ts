@@ -8,7 +8,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
-import { type StoreApp, withApp } from "./context.ts";
+import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import { agentArgs, pages, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
@@ -26,13 +26,13 @@ const list = defineCommand({
     limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runConversationsList(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runConversationsList(app, args, io)),
 });
 
 const show = defineCommand({
   meta: { name: "show", description: "Show one conversation" },
   args: { id: { ...idArg, required: false }, ...agentArgs, ...outputArgs },
-  run: ({ args, data }) => withApp(data, (app, io) => runConversationsShow(app, named(args), io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runConversationsShow(app, named(args), io)),
 });
 
 const rename = defineCommand({
@@ -44,26 +44,26 @@ const rename = defineCommand({
     ...outputArgs,
   },
   run: ({ args, data }) =>
-    withApp(data, (app, io) => runConversationsRename(app, { ...named(args), title: args.title }, io)),
+    withStore(data, (app, io) => runConversationsRename(app, { ...named(args), title: args.title }, io)),
 });
 
 const archive = defineCommand({
   meta: { name: "archive", description: "Put a conversation away; nothing is deleted" },
   args: { id: idArg, ...agentArgs, ...outputArgs },
-  run: ({ args, data }) => withApp(data, (app, io) => runConversationsArchive(app, named(args), io, true)),
+  run: ({ args, data }) => withStore(data, (app, io) => runConversationsArchive(app, named(args), io, true)),
 });
 
 const unarchive = defineCommand({
   meta: { name: "unarchive", description: "Take a conversation out of the archive" },
   args: { id: idArg, ...agentArgs, ...outputArgs },
-  run: ({ args, data }) => withApp(data, (app, io) => runConversationsArchive(app, named(args), io, false)),
+  run: ({ args, data }) => withStore(data, (app, io) => runConversationsArchive(app, named(args), io, false)),
 });
 
 const remove = defineCommand({
   meta: { name: "delete", alias: ["remove", "rm"], description: "Delete a conversation with its messages" },
   args: { id: idArg, yes: { type: "boolean", alias: "y", description: "Do not ask" }, ...agentArgs, ...outputArgs },
   run: ({ args, data }) =>
-    withApp(data, (app, io) => runConversationsDelete(app, { ...named(args), ...yes(args) }, io)),
+    withStore(data, (app, io) => runConversationsDelete(app, { ...named(args), ...yes(args) }, io)),
 });
 
 const fork = defineCommand({
@@ -75,7 +75,7 @@ const fork = defineCommand({
     ...agentArgs,
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runConversationsFork(app, { ...args, ...named(args) }, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runConversationsFork(app, { ...args, ...named(args) }, io)),
 });
 
 export const command = defineCommand({

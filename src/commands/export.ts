@@ -5,7 +5,7 @@ import { defineCommand } from "citty";
 import type { Backend } from "@/backend/backend.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { toPlainText } from "@/lib/terminal-text.ts";
-import { type StoreApp, withApp } from "./context.ts";
+import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { wholeConversation } from "./messages.ts";
 import { type OutputArgs, outputArgs, outputFormat, present } from "./output.ts";
@@ -21,7 +21,7 @@ export const command = defineCommand({
     ...agentArgs,
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runExport(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runExport(app, args, io)),
 });
 
 export async function runExport(

@@ -6,7 +6,7 @@ import type { Backend, ConversationRef, SearchQuery } from "@/backend/backend.ts
 import type { Message } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
-import { type StoreApp, withApp } from "./context.ts";
+import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present } from "./output.ts";
 import { conversationArgs, findAgent, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
@@ -33,7 +33,7 @@ const list = defineCommand({
     ...dateArgs,
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runMessagesList(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runMessagesList(app, args, io)),
 });
 
 const search = defineCommand({
@@ -49,7 +49,7 @@ const search = defineCommand({
     ...conversationArgs,
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runMessagesSearch(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runMessagesSearch(app, args, io)),
 });
 
 const transcript = defineCommand({
@@ -61,7 +61,7 @@ const transcript = defineCommand({
     out: { type: "string", alias: "output", valueHint: "FILE", description: "Write it to a file" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runMessagesTranscript(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runMessagesTranscript(app, args, io)),
 });
 
 export const command = defineCommand({

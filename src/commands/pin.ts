@@ -3,7 +3,7 @@
 
 import { defineCommand } from "citty";
 import type { SettingsStore } from "@/store/settings.ts";
-import { type StoreApp, withApp } from "./context.ts";
+import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 import { findAgent, resolveAgent, type ScopeArgs } from "./scope.ts";
@@ -14,7 +14,7 @@ export const command = defineCommand({
     agent: { type: "positional", required: false, description: "Agent id or unique name (default: the last one used)" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runPin(app, args, io, true)),
+  run: ({ args, data }) => withStore(data, (app, io) => runPin(app, args, io, true)),
 });
 
 export async function runPin(app: StoreApp, args: ScopeArgs & OutputArgs, io: Io, pinned: boolean): Promise<number> {

@@ -5,7 +5,7 @@ import type { StreamChunk } from "@/backend/wire.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
 import { toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
-import { type StoreApp, withApp } from "./context.ts";
+import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, outputFormat, parseCount, present, tableOptions } from "./output.ts";
 import { conversationArgs, resolveConversation, type ScopeArgs } from "./scope.ts";
@@ -20,13 +20,13 @@ const list = defineCommand({
     limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runRunsList(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runRunsList(app, args, io)),
 });
 
 const show = defineCommand({
   meta: { name: "show", description: "Show one run" },
   args: { id: idArg, ...outputArgs },
-  run: ({ args, data }) => withApp(data, (app, io) => runRunsShow(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runRunsShow(app, args, io)),
 });
 
 const tail = defineCommand({
@@ -36,7 +36,7 @@ const tail = defineCommand({
     after: { type: "string", valueHint: "SEQ", description: "Only chunks with a larger seq_id" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runRunsTail(app, args, io)),
+  run: ({ args, data }) => withStore(data, (app, io) => runRunsTail(app, args, io)),
 });
 
 export const command = defineCommand({

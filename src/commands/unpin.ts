@@ -1,5 +1,5 @@
 import { defineCommand } from "citty";
-import { withApp } from "./context.ts";
+import { withStore } from "./context.ts";
 import { outputArgs } from "./output.ts";
 import { runPin } from "./pin.ts";
 
@@ -9,5 +9,5 @@ export const command = defineCommand({
     agent: { type: "positional", required: false, description: "Agent id or unique name (default: the last one used)" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withApp(data, (app, io) => runPin(app, args, io, false)),
+  run: ({ args, data }) => withStore(data, (app, io) => runPin(app, args, io, false)),
 });
