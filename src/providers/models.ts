@@ -65,7 +65,7 @@ function fromCatalogue(connection: Connection, modelId: string, known: Catalogue
   // The catalogue's address and protocol belong to the provider itself; behind another address only the kind's own
   // protocol can be expected.
   const sameApi = !customUrl || known.api === kind.api;
-  const compat = sameApi ? plainCompat(known) : undefined;
+  const compat = sameApi ? plainCompat(known, customUrl) : undefined;
   const pi: CatalogueModel = {
     ...known,
     id: modelId,
@@ -87,15 +87,16 @@ function fromCatalogue(connection: Connection, modelId: string, known: Catalogue
 }
 
 /** Without the features we do not use: each changes the request, and proxies refuse what they do not know. */
-function plainCompat(model: CatalogueModel): CatalogueModel["compat"] {
-  if (model.api !== "anthropic-messages" || model.compat === undefined) return model.compat;
-  const { allowedFallbackModels: _fallback, ...compat } = model.compat as Record<string, unknown>;
+function plainCompat(model: CatalogueModel, customUrl: boolean): CatalogueModel["compat"] {
+  if (model.api !== "anthropic-messages") return model.compat;
+  const { allowedFallbackModels: _fallback, ...compat } = (model.compat ?? {}) as Record<string, unknown>;
   return {
     ...compat,
     supportsMidConvoSystemMessages: false,
     supportsMidConvoToolChanges: false,
     supportsMidConvoEffort: false,
     supportsMessageThreads: false,
+    ...(customUrl ? { supportsEagerToolInputStreaming: false } : {}),
   } as CatalogueModel["compat"];
 }
 
@@ -118,7 +119,7 @@ function fromEndpoint(connection: Connection, modelId: string, listed: EndpointM
       cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
       contextWindow: contextWindow ?? 0,
       maxTokens: maxTokens ?? (NEEDS_LIMIT.has(connection.kind.api) ? FALLBACK_MAX_TOKENS : 0),
-      ...localCompat(connection),
+      ...unlistedCompat(connection),
     },
     known: false,
     contextWindow,
@@ -136,7 +137,15 @@ const NEEDS_LIMIT = new Set<Api>(["anthropic-messages"]);
 const FALLBACK_MAX_TOKENS = 32_000;
 
 /** Local servers follow the oldest form of the protocol. */
-function localCompat({ kind }: Connection): { compat?: CatalogueModel["compat"] } {
+function unlistedCompat({ kind, customUrl }: Connection): { compat?: CatalogueModel["compat"] } {
+  if (kind.api === "anthropic-messages") {
+    return {
+      compat: {
+        supportsMessageThreads: false,
+        ...(customUrl ? { supportsEagerToolInputStreaming: false } : {}),
+      } as CatalogueModel["compat"],
+    };
+  }
   if (kind.api !== "openai-completions" || !kind.local) return {};
   return {
     compat: {

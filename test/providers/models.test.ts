@@ -55,6 +55,22 @@ test("a model newer than the catalogue works", async () => {
   expect(server.requests[0]?.body).toMatchObject({ model: "claude-of-tomorrow", max_tokens: 32_000 });
 });
 
+test("a proxy in front of Anthropic gets only fields of the plain protocol", async () => {
+  await using server = await answer();
+  const adapter = testAdapter(serverEnv(server.url));
+  await call(adapter, request("anthropic/claude-opus-5"));
+  await call(adapter, request("anthropic/claude-of-tomorrow"));
+  for (const { body } of server.requests) {
+    expect(Object.keys(body).sort()).toEqual(
+      expect.arrayContaining(["max_tokens", "messages", "model", "stream", "system", "tools"]),
+    );
+    expect(body).not.toHaveProperty("thread");
+    expect(body).not.toHaveProperty("fallbacks");
+    const fields = new Set(body.tools.flatMap((tool: object) => Object.keys(tool)));
+    expect([...fields].sort() as string[]).toEqual(["cache_control", "description", "input_schema", "name"]);
+  }
+});
+
 test("a limit nobody knows is not sent", async () => {
   await using server = await answer();
   const adapter = testAdapter(serverEnv(server.url));
