@@ -42,7 +42,11 @@ export function approvalBlock(request: ApprovalRequest, { theme, columns, cwd }:
 export function approvalChoice(request: ApprovalRequest): Choice<Verdict> {
   const rules = request.suggestions;
   const where = rules[0]?.scope === "session" ? "in this session" : "in this project";
-  const names = rules.map((suggestion) => toPlainLine(escapeDeceptive(suggestion.rule))).join(", ");
+  const { command } = request.call.args;
+  const exact = typeof command === "string" && rules.every(({ rule }) => rule.endsWith(`(${command})`));
+  const names = exact
+    ? "exactly this command"
+    : [...new Set(rules.map(({ rule }) => toPlainLine(escapeDeceptive(rule))))].join(", ");
   return {
     title: [],
     items: [

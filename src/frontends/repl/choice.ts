@@ -59,8 +59,8 @@ export function choiceKey<T>(state: ChoiceState<T>, key: Key): ChoiceStep<T> {
   if (key.name === "up" || key.name === "down" || key.name === "tab" || (key.ctrl && /^[pn]$/.test(key.name)))
     return { state: moveSelection(state, key.name === "tab" && key.shift ? -1 : step) };
   if (key.name === "enter") return accept(state);
-  if (state.typing) return { state: { ...state, text: typed(state.text, key) } };
-  if (state.choice.filter) return { state: { ...state, query: typed(state.query, key), selected: 0 } };
+  if (state.typing) return { state: { ...state, text: editField(state.text, key) } };
+  if (state.choice.filter) return { state: { ...state, query: editField(state.query, key), selected: 0 } };
   return hotKey(state, key);
 }
 
@@ -169,7 +169,7 @@ function hotKey<T>(state: ChoiceState<T>, key: Key): ChoiceStep<T> {
   const byKey = choice.items.findIndex((item) => item.keys?.includes(key.text.toLowerCase()));
   if (key.text !== "" && byKey !== -1) return pick(byKey);
   const input = choice.items.findIndex((item) => item.input);
-  const text = typed("", key);
+  const text = editField("", key);
   if (text.trim() === "" || input === -1) return { state };
   return { state: { ...state, selected: input, typing: true, text } };
 }
@@ -181,7 +181,7 @@ function toggle<T>(state: ChoiceState<T>): ChoiceState<T> {
 }
 
 /** The few editing keys of a one-line field. */
-function typed(text: string, key: Key): string {
+export function editField(text: string, key: Key): string {
   if (key.name === "backspace" || (key.ctrl && key.name === "h")) return graphemes(text).slice(0, -1).join("");
   if (key.ctrl && key.name === "u") return "";
   if (key.ctrl && key.name === "w") return text.replace(/\S*\s*$/, "");

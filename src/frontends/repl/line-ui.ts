@@ -60,11 +60,13 @@ export class LineUi implements Ui {
   }
 
   /** A pipe or a dumb terminal cannot hide what is typed, so nothing secret is asked here. */
-  async askSecret(prompt: string): Promise<string | null> {
-    this.print([
-      `${toPlainLine(prompt)} cannot be asked without a terminal; use \`letta connect\` or an environment variable.`,
-    ]);
-    return null;
+  async askLine(prompt: string, { hidden = false }: { hidden?: boolean } = {}): Promise<string | null> {
+    if (hidden) {
+      this.print([`${toPlainLine(prompt)} cannot be asked here; use \`letta connect\` or an environment variable.`]);
+      return null;
+    }
+    this.append(`${toPlainLine(prompt)} `);
+    return this.#readLine();
   }
 
   setInput(text: string): void {

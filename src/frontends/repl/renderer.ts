@@ -39,6 +39,8 @@ export class EventRenderer {
   readonly #text: TextFlow;
   readonly #calls = new Map<string, RunningCall>();
   readonly #seenDiffs = new Set<string>();
+  /** Calls the person denied: the reason stands there already. */
+  readonly #refused = new Set<string>();
   #reasoning: { text: string; startedAt: number } | null = null;
   #last: Block = "none";
   /** The text being written; another one is another message. */
@@ -91,6 +93,7 @@ export class EventRenderer {
         break;
       case "approval_resolved":
         this.activity = "Working";
+        if (event.behavior === "deny") this.#refused.add(event.call.toolCallId);
         break;
       case "tool_started":
         this.#startCall(event.call);
@@ -183,7 +186,9 @@ export class EventRenderer {
     const live = this.#calls.get(call.toolCallId)?.live ?? false;
     this.#calls.delete(call.toolCallId);
     const view = { theme, columns: this.options.columns(), cwd: this.options.cwd() };
-    const finished = { call, result, durationMs, live, seenDiff: this.#seenDiffs.delete(call.toolCallId) };
+    const refused = this.#refused.delete(call.toolCallId);
+    const shown = refused && result.outcome === "denied" ? { ...result, output: "denied" } : result;
+    const finished = { call, result: shown, durationMs, live, seenDiff: this.#seenDiffs.delete(call.toolCallId) };
     this.#endFlows();
     this.#commit("tool", finishedLines(finished, view));
     if (live || result.status === "error") this.lastOutput = outputText(result);
@@ -195,6 +200,7 @@ export class EventRenderer {
     this.#endFlows();
     this.#calls.clear();
     this.#seenDiffs.clear();
+    this.#refused.clear();
     if (result.status === "completed") return;
     if (result.status === "interrupted") {
       this.#notice(theme.yellow, "Interrupted. Say what to do differently.");

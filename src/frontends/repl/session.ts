@@ -3,22 +3,19 @@
 
 import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
-import type { AgentState, ContentPart, Conversation } from "@/backend/wire.ts";
-import type { EngineEvent, Turn, TurnInput } from "@/engine/events.ts";
-import type { QueueBatch, TurnQueue } from "@/engine/queue.ts";
+import type { AgentState, ContentPart, Conversation, UsageStatistics } from "@/backend/wire.ts";
+import type { TurnQueue } from "@/engine/queue.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
-import { type AskOptions, askApproval } from "./approvals.ts";
-import { askBusy, pause } from "./busy.ts";
 import type { ReplCommand } from "./commands/command.ts";
 import { findCommand, nearestCommand } from "./commands/registry.ts";
 import type { History } from "./history.ts";
 import { cycleMode } from "./mode.ts";
 import { rememberConversation } from "./remember.ts";
 import { EventRenderer } from "./renderer.ts";
-import { runShellLine, type ShellRun, shellReminder } from "./shell-mode.ts";
+import { ShellMode } from "./shell-mode.ts";
 import { Stats } from "./stats.ts";
-import { plural } from "./theme.ts";
+import { TurnRunner } from "./turn-runner.ts";
 import type { Ui, UiView } from "./ui.ts";
 
 export interface SessionOptions {
@@ -37,8 +34,6 @@ export interface SessionOptions {
   now?: () => number;
 }
 
-/** How often a busy conversation is tried again while waiting for it. */
-const BUSY_RETRY_MS = 1000;
 /** A turn that does not end soon after its abort does not keep the user from leaving. */
 const LEAVE_WAIT_MS = 5000;
 
@@ -56,18 +51,15 @@ export class ReplSession {
   /** Tokens the current model takes; null when unknown. */
   contextWindow: number | null = null;
   readonly now: () => number;
-  readonly #system: string | undefined;
-  /** From taking a batch out of the queue until its turn has ended. `waiting`: someone else holds the conversation. */
-  #sending: { startedAt: number; tokens: number; state: "turn" | "stopping" | "asking" | "waiting" } | null = null;
-  #turn: Turn | null = null;
-  #shell: { run: ShellRun; startedAt: number; line: string } | null = null;
+  /** Instead of the agent's own, in this process. */
+  readonly systemOverride: string | undefined;
+  readonly #turns: TurnRunner;
+  readonly #shell: ShellMode;
   /** A command that keeps the next message waiting (compaction, switching). */
   #command: { name: string; startedAt: number; done: Promise<void> } | null = null;
-  #busyWait: AbortController | null = null;
   #wake = new AbortController();
-  #shellNotes: string[] = [];
   #exiting = false;
-  #reportedHold = false;
+  #leave: (() => void) | null = null;
 
   constructor(options: SessionOptions) {
     this.app = options.app;
@@ -77,10 +69,18 @@ export class ReplSession {
     this.conversation = options.conversation;
     this.model = options.model;
     this.modelOverride = options.modelOverride;
-    this.#system = options.systemOverride;
+    this.systemOverride = options.systemOverride;
     this.ephemeral = options.ephemeral ?? false;
     this.now = options.now ?? Date.now;
     this.stats = new Stats(this.now());
+    this.#turns = new TurnRunner(this);
+    this.#shell = new ShellMode({
+      app: this.app,
+      place: () => this.ref,
+      print: (lines) => this.ui.print(lines),
+      paintError: this.ui.theme.red,
+      now: this.now,
+    });
     this.renderer = new EventRenderer({
       output: { commit: (lines) => this.ui.print(lines), append: (text) => this.ui.append(text) },
       theme: this.ui.theme,
@@ -101,14 +101,18 @@ export class ReplSession {
 
   /** A turn runs, or waits for a conversation someone else holds. */
   get turnRunning(): boolean {
-    return this.#sending !== null;
+    return this.#turns.running;
   }
 
   view(): UiView {
     return {
       live: (rows) => this.renderer.liveLines(rows),
       busy: () => this.#busy(),
-      idle: () => !this.#sending && !this.#shell && !this.#command && (this.queue.length === 0 || this.queue.held),
+      idle: () =>
+        !this.turnRunning &&
+        this.#shell.startedAt === null &&
+        !this.#command &&
+        (this.queue.length === 0 || this.queue.held),
       queue: () => this.queue.list().map((item) => contentText(item.content)),
       status: () => this.#status(),
       history: () => this.history.entries,
@@ -125,7 +129,7 @@ export class ReplSession {
       await this.#command?.done;
       if (this.#exiting || queue !== this.queue) continue;
       const batch = queue.takeBatch();
-      if (batch) await this.#send(batch);
+      if (batch) await this.#turns.send(batch, this.#shell.takeNotes());
     }
   }
 
@@ -158,52 +162,43 @@ export class ReplSession {
 
   /** Says it inside the running turn, with the next tool results. */
   steer(text: string) {
-    if (!this.#turn) return this.send(text);
-    this.#turn.steer(text);
-    this.renderer.print([...this.#echo(text), this.ui.theme.dim("  goes with the next tool results")], "user");
+    if (!this.#turns.steer(text)) return this.send(text);
+    this.renderer.print([...this.echo(text), this.ui.theme.dim("  goes with the next tool results")], "user");
   }
 
   releaseQueue(): void {
     if (!this.turnRunning) this.queue.release();
-    this.#reportedHold = false;
     this.ui.refresh();
   }
 
   /** True when something was stopped. */
   interrupt(): boolean {
-    if (this.#shell) {
-      this.#shell.run.kill();
+    if (this.#shell.startedAt !== null) {
+      this.#shell.kill();
       return true;
     }
-    if (this.#busyWait) {
-      this.#busyWait.abort();
-      return true;
-    }
-    if (!this.#turn || !this.#sending) return false;
-    this.#sending.state = "stopping";
-    this.#turn.abort();
-    // Nobody wants the next message sent into a turn they just stopped.
-    this.queue.hold();
-    return true;
+    return this.#turns.interrupt();
   }
 
   exit(): void {
     if (this.#exiting) return;
     this.#exiting = true;
-    this.#shell?.run.kill();
-    this.#busyWait?.abort();
-    this.#turn?.abort();
+    this.#shell.kill();
+    this.#turns.interrupt();
     this.#wake.abort();
     // The last resort against a turn that does not end.
     setTimeout(() => this.#leave?.(), LEAVE_WAIT_MS).unref();
   }
-  #leave: (() => void) | null = null;
 
   /** Resolves early when the user wants to leave and something hangs. */
   untilForced(): Promise<void> {
     return new Promise((resolve) => {
       this.#leave = resolve;
     });
+  }
+
+  get exiting(): boolean {
+    return this.#exiting;
   }
 
   cycleMode(): void {
@@ -226,6 +221,14 @@ export class ReplSession {
     this.stats.contextTokens = null;
     this.wakeUp();
     await this.remember();
+  }
+
+  /** For all conversations of the agent. */
+  async useModel(handle: string): Promise<void> {
+    this.agent = await this.app.backend.updateAgent(this.agent.id, { model: handle });
+    this.modelOverride = undefined;
+    this.model = handle;
+    this.contextWindow = null;
   }
 
   /** A new conversation of the same agent. */
@@ -291,10 +294,17 @@ export class ReplSession {
   #submitCommand(command: ReplCommand, args: string, text: string) {
     if (this.turnRunning && !command.whileBusy)
       return this.#refuse(text, `/${command.name} has to wait until the agent is done.`);
-    if (this.#command || this.#shell) return this.#refuse(text, `/${this.#command?.name ?? "shell"} is still running.`);
-    if (this.ui.interactive) this.renderer.print(this.#echo(/^\/connect\s/.test(text) ? "/connect …" : text), "user");
-    const done = Promise.resolve()
-      .then(() => command.run(args, this))
+    if (this.#command || this.#shell.startedAt !== null)
+      return this.#refuse(text, `/${this.#command?.name ?? "shell"} is still running.`);
+    if (this.ui.interactive) this.renderer.print(this.echo(/^\/connect\s/.test(text) ? "/connect …" : text), "user");
+    let running: Promise<void> | undefined;
+    try {
+      running = command.run(args, this) ?? undefined;
+    } catch (error) {
+      this.showError(error);
+    }
+    if (!running) return this.ui.refresh();
+    const done = running
       .catch((error: unknown) => this.showError(error))
       .finally(() => {
         this.#command = null;
@@ -304,24 +314,11 @@ export class ReplSession {
   }
 
   #submitShell(line: string) {
-    if (this.#shell || this.turnRunning) return this.#refuse(`!${line}`, "Something is still running; Esc stops it.");
+    if (this.#shell.startedAt !== null || this.turnRunning)
+      return this.#refuse(`!${line}`, "Something is still running; Esc stops it.");
     if (this.ui.interactive) this.renderer.print([`${this.ui.theme.yellow("!")} ${toPlainText(line)}`], "user");
-    let pending = "";
-    const onText = (text: string): void => {
-      const lines = (pending + text).split("\n");
-      pending = lines.pop() ?? "";
-      if (lines.length > 0) this.ui.print(lines);
-    };
-    const run = runShellLine(this.app, line, { ...this.ref, cwd: this.app.cwd }, onText);
-    this.#shell = { run, startedAt: this.now(), line };
+    void this.#shell.run(line).then(() => this.ui.refresh());
     this.ui.refresh();
-    void run.done.then(({ exitCode, output }) => {
-      this.#shell = null;
-      if (pending !== "") this.ui.print([pending]);
-      if (exitCode !== 0 && exitCode !== null) this.ui.print([this.ui.theme.red(`exit code ${exitCode}`)]);
-      this.#shellNotes.push(shellReminder(line, output, exitCode));
-      this.ui.refresh();
-    });
   }
 
   /** Says why a line was not taken, and gives it back. */
@@ -330,123 +327,24 @@ export class ReplSession {
     this.ui.setInput(text);
   }
 
-  async #send(batch: QueueBatch): Promise<void> {
-    if (batch.items.every((item) => item.source === "user")) {
-      if (this.ui.interactive) this.renderer.print(this.#echo(contentText(batch.content)), "user");
-    } else this.renderer.print([this.ui.theme.dim("A background task has news for the agent.")]);
-    const reminders = this.#shellNotes.splice(0);
-    const input: TurnInput = {
-      ...this.ref,
-      content: batch.content,
-      otid: crypto.randomUUID(),
-      approver: "front_end",
-      ...(this.modelOverride && { model: this.modelOverride }),
-      ...(this.#system !== undefined && { system: this.#system }),
-      ...(reminders.length > 0 && { reminders }),
-    };
-    this.#sending = { startedAt: this.now(), tokens: 0, state: "turn" };
-    try {
-      await this.#runUntilFree(input);
-    } finally {
-      this.#sending = null;
-    }
-    if (this.queue.held && this.queue.length > 0 && !this.#reportedHold) {
-      this.#reportedHold = true;
-      this.say(`${plural(this.queue.length, "queued message")} held: Enter sends, /queue changes.`);
-    }
-  }
-
-  /** A conversation someone else is working in: the user waits for it, goes elsewhere, or takes the message back. */
-  async #runUntilFree(input: TurnInput): Promise<void> {
-    let waiting = false;
-    for (;;) {
-      const busy = await this.#runTurn({ ...input, ...this.ref });
-      if (!busy || this.#exiting) return;
-      if (!waiting) {
-        this.showError(busy);
-        this.#enter("asking");
-        const choice = await askBusy(this.ui);
-        if (choice === "back") return this.ui.setInput(contentText(input.content ?? ""));
-        if (choice === "new") await this.newConversation();
-        waiting = choice === "wait";
-      }
-      if (!waiting) continue;
-      this.#enter("waiting");
-      const wait = new AbortController();
-      this.#busyWait = wait;
-      await pause(BUSY_RETRY_MS, wait.signal);
-      this.#busyWait = null;
-      if (wait.signal.aborted) return this.ui.setInput(contentText(input.content ?? ""));
-    }
-  }
-
-  /** The error when the conversation is busy elsewhere; everything else has been shown. */
-  async #runTurn(input: TurnInput): Promise<LettaError | null> {
-    const turn = this.app.engine.submit(input);
-    this.#turn = turn;
-    if (this.#sending?.state === "asking") this.#enter("turn");
-    const asking = new AbortController();
-    let busy: LettaError | null = null;
-    this.ui.refresh();
-    for await (const event of turn.events) {
-      if (event.type === "turn_ended" && event.result.error?.code === "busy")
-        busy = new LettaError("busy", event.result.error.message);
-      else this.#onEvent(event, turn, asking.signal);
-      this.ui.refresh();
-    }
-    asking.abort();
-    this.#turn = null;
-    return busy;
-  }
-
-  #enter(state: "turn" | "asking" | "waiting"): void {
-    if (this.#sending) this.#sending.state = state;
-    this.ui.refresh();
-  }
-
-  #onEvent(event: EngineEvent, turn: Turn, ended: AbortSignal): void {
-    this.renderer.show(event);
-    if (event.type === "turn_started") this.#enter("turn");
-    if (event.type === "approval_requested") {
-      const print: AskOptions["print"] = (lines, block) => this.renderer.print(lines, block);
-      const options = { ui: this.ui, cwd: this.app.cwd, signal: ended, print };
-      void askApproval(event, options).then((decision) => {
-        if (!decision) return;
-        if (decision.behavior === "deny" && decision.interrupt) this.queue.hold();
-        turn.decide(event.approvalId, decision);
-      });
-    } else if (event.type === "text_delta" || event.type === "reasoning_delta") {
-      // Four characters are about one token; the real number comes with the step's end.
-      if (this.#sending) this.#sending.tokens += event.text.length / 4;
-    } else if (event.type === "step_finished" && event.usage?.context_tokens !== undefined) {
-      this.stats.contextTokens = event.usage.context_tokens;
-      void this.#learnWindow();
-    } else if (event.type === "turn_ended") this.stats.add(event.result);
-  }
-
-  async #learnWindow(): Promise<void> {
+  /** How full the window is, after each step. */
+  learnContext(usage: UsageStatistics | null): void {
+    if (usage?.context_tokens === undefined) return;
+    this.stats.contextTokens = usage.context_tokens;
     if (this.contextWindow !== null) return;
-    try {
-      this.contextWindow = (await this.app.models.resolveModel(this.model)).max_context_window;
+    const unknown = (): null => null; // only means that no percentage is shown
+    void this.app.models.resolveModel(this.model).then((record) => {
+      this.contextWindow = record.max_context_window;
       this.ui.refresh();
-    } catch {
-      /* an unknown window only means that no percentage is shown */
-    }
+    }, unknown);
   }
 
   #busy(): ReturnType<UiView["busy"]> {
     const now = this.now();
-    if (this.#shell) return { activity: "Running", elapsedMs: now - this.#shell.startedAt, tokens: 0 };
-    if (this.#sending) {
-      const { startedAt, tokens, state } = this.#sending;
-      const activity = {
-        turn: this.renderer.activity,
-        stopping: "Stopping",
-        asking: "Busy",
-        waiting: "Waiting for the other process",
-      };
-      return { activity: activity[state], elapsedMs: now - startedAt, tokens: Math.round(tokens) };
-    }
+    if (this.#shell.startedAt !== null)
+      return { activity: "Running", elapsedMs: now - this.#shell.startedAt, tokens: 0 };
+    const turn = this.#turns.busy();
+    if (turn) return turn;
     if (this.#command && now - this.#command.startedAt > 200)
       return { activity: `/${this.#command.name}`, elapsedMs: now - this.#command.startedAt, tokens: 0 };
     return null;
@@ -462,7 +360,8 @@ export class ReplSession {
     return [toPlainLine(this.agent.name), model, mode === "standard" ? "" : mode, share].filter(Boolean).join(" · ");
   }
 
-  #echo(text: string): string[] {
+  /** A line of the user's as it stands in the scrollback. */
+  echo(text: string): string[] {
     const { theme } = this.ui;
     return toPlainText(text)
       .split("\n")
@@ -470,7 +369,7 @@ export class ReplSession {
   }
 }
 
-function contentText(content: string | ContentPart[]): string {
+export function contentText(content: string | ContentPart[]): string {
   if (typeof content === "string") return content;
   return content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
 }

@@ -4,46 +4,101 @@
 import { basename } from "node:path";
 import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
+import { errorMessage } from "@/lib/errors.ts";
 import { toPlainText } from "@/lib/terminal-text.ts";
+import type { RunningShell } from "@/tools/shell.ts";
 import { BASH_REMINDER_CHARS } from "./limits.ts";
 
-export interface ShellRun {
-  /** Never rejects; null when it could not be started (`output` says why). */
-  readonly done: Promise<{ exitCode: number | null; output: string }>;
-  kill(): void;
+const CLOSE_WAIT_MS = 200;
+
+export interface ShellModeOptions {
+  app: Pick<App, "services" | "env" | "cwd">;
+  place(): ConversationRef;
+  print(lines: string[]): void;
+  paintError(text: string): string;
+  now(): number;
 }
 
-/** `onText` gets plain text as it comes. */
-export function runShellLine(
-  app: Pick<App, "services" | "env">,
-  line: string,
-  place: ConversationRef & { cwd: string },
-  onText: (text: string) => void,
-): ShellRun {
-  const decoder = new TextDecoder();
-  const noise = createNoiseFilter();
-  let output = "";
-  const add = (text: string): void => {
-    if (text === "") return;
-    // The end says how it went; the beginning of a long output is dropped.
-    output = (output + text).slice(-BASH_REMINDER_CHARS);
-    onText(text);
-  };
-  try {
-    const command = { command: shellLine(line, app.env.shell), cwd: place.cwd, env: app.services.childEnv(place) };
-    const shell = app.services.shells.start(command, (bytes) =>
-      add(noise(toPlainText(decoder.decode(bytes, { stream: true })))),
-    );
-    const done = shell.exited.then(async (exitCode) => {
+export class ShellMode {
+  /** Of the running command; null when none runs. */
+  startedAt: number | null = null;
+  #running: RunningShell | null = null;
+  #notes: string[] = [];
+
+  constructor(private readonly options: ShellModeOptions) {}
+
+  /** Resolves when the command has ended; never rejects. */
+  async run(line: string): Promise<void> {
+    this.startedAt = this.options.now();
+    const output = new LineOutput((lines) => this.options.print(lines));
+    const exitCode = await this.#execute(line, output);
+    this.startedAt = null;
+    this.#running = null;
+    output.finish();
+    if (exitCode !== 0 && exitCode !== null) this.options.print([this.options.paintError(`exit code ${exitCode}`)]);
+    this.#notes.push(shellReminder(line, output.kept, exitCode));
+  }
+
+  kill(): void {
+    void this.#running?.kill();
+  }
+
+  /** What the model should know about commands since the last message. */
+  takeNotes(): string[] {
+    return this.#notes.splice(0);
+  }
+
+  /** Null when it could not be started; the output says why. */
+  async #execute(line: string, output: LineOutput): Promise<number | null> {
+    const { app, place } = this.options;
+    const decoder = new TextDecoder();
+    const noise = createNoiseFilter();
+    const where = { ...place(), cwd: app.cwd };
+    try {
+      const command = { command: shellLine(line, app.env.shell), cwd: app.cwd, env: app.services.childEnv(where) };
+      const shell = app.services.shells.start(command, (bytes) =>
+        output.add(noise(decoder.decode(bytes, { stream: true }))),
+      );
+      this.#running = shell;
+      const exitCode = await shell.exited;
       // A background process may hold the output open; the prompt does not wait for it.
-      await Promise.race([shell.closed, Bun.sleep(200)]);
-      return { exitCode, output };
-    });
-    return { done, kill: () => void shell.kill() };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    add(`${reason}\n`);
-    return { done: Promise.resolve({ exitCode: null, output }), kill() {} };
+      await Promise.race([shell.closed, Bun.sleep(CLOSE_WAIT_MS)]);
+      return exitCode;
+    } catch (error) {
+      output.add(`${errorMessage(error)}\n`);
+      return null;
+    }
+  }
+}
+
+/** Whole lines for people as they come, and the last part of everything for the model. */
+class LineOutput {
+  kept = "";
+  #partial = "";
+
+  constructor(private readonly print: (lines: string[]) => void) {}
+
+  add(text: string): void {
+    const lines = (this.#partial + text).split("\n");
+    this.#partial = lines.pop() ?? "";
+    if (this.#partial.length > BASH_REMINDER_CHARS) {
+      lines.push(this.#partial);
+      this.#partial = "";
+    }
+    this.#take(lines);
+  }
+
+  finish(): void {
+    if (this.#partial !== "") this.#take([this.#partial]);
+    this.#partial = "";
+  }
+
+  /** Made plain line by line: an escape sequence may be cut between two reads, but not by a newline. */
+  #take(lines: string[]): void {
+    if (lines.length === 0) return;
+    const plain = lines.map((line) => toPlainText(line.replace(/\r$/, "")));
+    this.kept = `${this.kept}${plain.join("\n")}\n`.slice(-BASH_REMINDER_CHARS);
+    this.print(plain);
   }
 }
 

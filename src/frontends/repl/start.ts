@@ -3,7 +3,7 @@
 
 import type { Session } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
-import { toPlainLine, truncate } from "@/lib/terminal-text.ts";
+import { escapeDeceptive, toPlainLine, truncate } from "@/lib/terminal-text.ts";
 import { VERSION } from "@/version.ts";
 import { backfillLines } from "./backfill.ts";
 import type { ReplSession } from "./session.ts";
@@ -38,12 +38,10 @@ export async function askTrust(session: ReplSession): Promise<void> {
   if (trust.status !== "untrusted" && trust.status !== "changed") return;
   const { theme } = ui;
   const what = trust.status === "changed" ? "has changed what it wants to put into effect" : "brings settings with it";
-  session.renderer.print([
-    theme.yellow(`? Trust this folder? It ${what}:`),
-    ...trust.items.map(
-      ({ file, description }) => `  ${toPlainLine(description)} ${theme.dim(`(${toPlainLine(file)})`)}`,
-    ),
-  ]);
+  const items = trust.items.map(
+    ({ file, description }) => `  ${toPlainLine(escapeDeceptive(description))} ${theme.dim(`(${toPlainLine(file)})`)}`,
+  );
+  session.renderer.print([theme.yellow(`? Trust this folder? It ${what}:`), ...items], "question");
   const answer = await ui.choose({
     title: [],
     items: [
@@ -53,8 +51,8 @@ export async function askTrust(session: ReplSession): Promise<void> {
   });
   if (answer?.values[0]) {
     await trust.grant();
-    session.say("Trusted. It asks again when that changes.");
-  } else session.say("Left out. `letta trust` changes that.");
+    session.renderer.print([theme.dim("  yes; it asks again when that changes")], "answer");
+  } else session.renderer.print([theme.dim("  no; `letta trust` changes that")], "answer");
 }
 
 /** Nothing is connected: says what is there to use. Returns true when a model could be chosen. */
@@ -65,7 +63,7 @@ export async function offerModel(session: ReplSession): Promise<void> {
   if (session.model !== "") return;
   const models = servers.flatMap(({ connection, models: found }) => found.map(({ id }) => `${connection.name}/${id}`));
   if (models.length === 0) {
-    session.print(noModelLines(ui.theme));
+    session.renderer.print(noModelLines(ui.theme), "user");
     return;
   }
   const names = servers.map(({ connection }) => connection.kind.label).join(", ");
@@ -79,11 +77,10 @@ export async function offerModel(session: ReplSession): Promise<void> {
   });
   const handle = answer?.values[0];
   if (!handle) {
-    session.print(noModelLines(ui.theme));
+    session.renderer.print(noModelLines(ui.theme), "user");
     return;
   }
-  session.agent = await app.backend.updateAgent(session.agent.id, { model: handle });
-  session.model = handle;
+  await session.useModel(handle);
   session.say(`Model: ${handle}`);
 }
 

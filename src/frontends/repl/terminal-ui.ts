@@ -4,8 +4,8 @@
 
 import type { Terminal } from "@/lib/terminal.ts";
 import { type Key, KeyDecoder } from "@/lib/terminal-keys.ts";
-import { toPlainLine, truncate } from "@/lib/terminal-text.ts";
-import { type Answer, type Choice, type ChoiceState, choiceKey, choiceLines, openChoice } from "./choice.ts";
+import { textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
+import { type Answer, type Choice, type ChoiceState, choiceKey, choiceLines, editField, openChoice } from "./choice.ts";
 import {
   clearEditor,
   type EditorEffect,
@@ -35,9 +35,10 @@ interface OpenQuestion {
   finish(answer: Answer<unknown> | null): void;
 }
 
-interface OpenSecret {
+interface OpenLine {
   prompt: string;
   text: string;
+  hidden: boolean;
   finish(text: string | null): void;
 }
 
@@ -59,7 +60,7 @@ export class TerminalUi implements Ui {
   #editor: EditorState = emptyEditor();
   #completion: { found: Completion; selected: number } | null = null;
   #question: OpenQuestion | null = null;
-  #secret: OpenSecret | null = null;
+  #line: OpenLine | null = null;
   /** Questions are asked one after the other. */
   #turnstile: Promise<unknown> = Promise.resolve();
   #flushTimer: Timer | undefined;
@@ -113,15 +114,15 @@ export class TerminalUi implements Ui {
     return answer;
   }
 
-  askSecret(prompt: string): Promise<string | null> {
+  askLine(prompt: string, { hidden = false }: { hidden?: boolean } = {}): Promise<string | null> {
     const ask = () =>
       new Promise<string | null>((resolve) => {
         const finish = (text: string | null): void => {
-          this.#secret = null;
+          this.#line = null;
           resolve(text);
           this.refresh();
         };
-        this.#secret = { prompt, text: "", finish };
+        this.#line = { prompt: toPlainLine(prompt), text: "", hidden, finish };
         this.refresh();
       });
     const answer = this.#turnstile.then(ask);
@@ -130,7 +131,9 @@ export class TerminalUi implements Ui {
   }
 
   setInput(text: string): void {
-    if (this.#editor.text === "") this.#editor = withText(this.#editor, text);
+    // What is being typed comes after it; nothing is lost.
+    const typed = this.#editor.text;
+    this.#editor = withText(this.#editor, typed === "" ? text : `${text}\n${typed}`);
     this.refresh();
   }
 
@@ -173,7 +176,7 @@ export class TerminalUi implements Ui {
     clearTimeout(this.#frameTimer);
     clearInterval(this.#spinner);
     this.#question?.finish(null);
-    this.#secret?.finish(null);
+    this.#line?.finish(null);
     this.#screen.leave();
     this.#terminal.close();
   }
@@ -199,7 +202,7 @@ export class TerminalUi implements Ui {
     const typing = now - this.#lastKeyAt < QUESTION_GUARD_MS && key.name !== "escape" && !key.ctrl;
     this.#lastKeyAt = now;
     this.#hint = "";
-    if (this.#secret) return this.#secretKey(this.#secret, key);
+    if (this.#line) return this.#lineKey(this.#line, key);
     // A question that opened under someone's fingers must not take the rest of their word as the answer.
     const surprised = this.#question && now - this.#question.openedAt < QUESTION_GUARD_MS && typing;
     if (this.#question && !surprised) return this.#questionKey(this.#question, key);
@@ -283,12 +286,10 @@ export class TerminalUi implements Ui {
     else question.state = step.state;
   }
 
-  #secretKey(secret: OpenSecret, key: Key) {
-    if (key.name === "enter") return secret.finish(secret.text.trim());
-    if (key.name === "escape" || (key.ctrl && (key.name === "c" || key.name === "d"))) return secret.finish(null);
-    if (key.name === "backspace") secret.text = secret.text.slice(0, -1);
-    else if (key.ctrl && key.name === "u") secret.text = "";
-    else if (!key.ctrl && !key.alt) secret.text += key.text;
+  #lineKey(line: OpenLine, key: Key) {
+    if (key.name === "enter") return line.finish(line.text.trim());
+    if (key.name === "escape" || (key.ctrl && (key.name === "c" || key.name === "d"))) return line.finish(null);
+    line.text = editField(line.text, key);
   }
 
   /** True when the key belonged to the open completion list. */
@@ -355,7 +356,7 @@ export class TerminalUi implements Ui {
     const { columns, rows } = this.#terminal;
     const input = this.#inputLines(columns, rows);
     // A question stands alone: what else happens is shown again after the answer.
-    const asking = this.#question !== null || this.#secret !== null;
+    const asking = this.#question !== null || this.#line !== null;
     const busy = asking ? null : view.busy();
     const frame = SYMBOLS.spinner[this.#frame % SYMBOLS.spinner.length] ?? "";
     const head = asking
@@ -381,9 +382,10 @@ export class TerminalUi implements Ui {
       const { lines, cursor } = choiceLines(this.#question.state, this.theme, columns);
       return { lines, cursor };
     }
-    if (this.#secret) {
-      const shown = `${this.#secret.prompt} ${"*".repeat(Math.min(this.#secret.text.length, 40))}`;
-      return { lines: [shown], cursor: { row: 0, column: Bun.stringWidth(shown) } };
+    if (this.#line) {
+      const { prompt, text, hidden } = this.#line;
+      const rows = wrap(`${prompt} ${hidden ? "*".repeat(text.length) : toPlainLine(text)}`, columns - 1);
+      return { lines: rows, cursor: { row: rows.length - 1, column: textWidth(rows.at(-1) ?? "") } };
     }
     const { search } = this.#editor;
     if (search) return searchLines(search, this.#editor.history, this.theme);
@@ -409,7 +411,7 @@ export class TerminalUi implements Ui {
     const { found, selected } = this.#completion;
     const from = Math.max(0, selected - COMPLETION_ROWS + 1);
     const shown = found.candidates.slice(from, from + COMPLETION_ROWS);
-    const width = Math.min(30, Math.max(...shown.map(({ text }) => Bun.stringWidth(text))));
+    const width = Math.min(30, Math.max(...shown.map(({ text }) => textWidth(text))));
     return shown.map(({ text, hint }, index) => {
       const mark = from + index === selected ? this.theme.cyan("❯") : " ";
       const name = toPlainLine(text).padEnd(width);
@@ -432,6 +434,6 @@ function searchLines(search: NonNullable<EditorState["search"]>, history: readon
   const query = toPlainLine(search.query);
   return {
     lines: [`${theme.cyan("<")} ${toPlainLine(found)}`, `${theme.dim(label)}${query}`],
-    cursor: { row: 1, column: Bun.stringWidth(label + query) },
+    cursor: { row: 1, column: textWidth(label + query) },
   };
 }

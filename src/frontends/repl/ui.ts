@@ -14,9 +14,9 @@ export interface Ui {
   append(text: string): void;
   /** Null when it was cancelled. One question at a time: a second one waits. */
   choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null>;
-  /** A line that is not shown and not remembered; null when cancelled. */
-  askSecret(prompt: string): Promise<string | null>;
-  /** Puts a text into the empty input line. */
+  /** One line, not remembered; null when cancelled. `hidden`: stars instead of letters. */
+  askLine(prompt: string, options?: { hidden?: boolean }): Promise<string | null>;
+  /** Puts a text back into the input line, before what is being typed. */
   setInput(text: string): void;
   bell(): void;
   /** An empty screen; the scrollback stays. */

@@ -9,10 +9,7 @@ export const undo: ReplCommand = {
   async run(args, session) {
     if (args) throw new LettaError("usage", "Usage: /undo");
     const { app, ui } = session;
-    const { openDatabase } = await import("@/store/db.ts");
-    const { createShadowStore } = await import("@/store/shadow.ts");
-    using database = openDatabase(app.paths.database);
-    const shadow = createShadowStore(database, app.paths);
+    const { shadow } = app;
     const turn = shadow.listTurns(session.conversation.id, 50).find((entry) => !entry.undone && entry.undoOf === null);
     if (!turn) return session.say("No file changes of this conversation are left to take back.");
     const names = turn.files.map((file) => `  ${file.kind} ${shortPath(file.path, app.cwd)}`);
