@@ -2,7 +2,7 @@
 // somebody's next `letta` opens. A script does not litter either: only a project that has a `.letta` directory already
 // gets the note there, all others are remembered in the user's settings.
 
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { App } from "@/app.ts";
@@ -48,7 +48,7 @@ export async function rememberHeadlessSession(
 ): Promise<string | null> {
   const { settings, serverKey } = app;
   const session = { agentId, conversationId, at: now().toISOString() };
-  if (settings.projectRoot !== null && existsSync(join(settings.projectRoot, ".letta"))) {
+  if (settings.projectRoot !== null && isDirectory(join(settings.projectRoot, ".letta"))) {
     try {
       await settings.updateLocal((local) => {
         local.headlessByServer = { ...local.headlessByServer, [serverKey]: session };
@@ -73,4 +73,8 @@ export async function rememberHeadlessSession(
 
 function directoryOf({ settings, cwd }: SessionApp): string {
   return settings.projectRoot ?? cwd;
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
