@@ -18,5 +18,7 @@ export interface LocalContext {
   readonly activeRuns: Map<string, AbortController>;
   /** Runs whose end could not be stored (disk full); retried with the next operation. */
   readonly unfinishedRuns: Set<string>;
+  /** When old streams were last dropped, counted from the first run: short-lived processes do it on close only. */
+  prunedAt?: number;
   readonly windowCache: Map<string, CachedWindow>;
 }

@@ -8,12 +8,14 @@ import { durable, relaxed } from "@/store/db.ts";
 import { assertFence } from "@/store/leases.ts";
 import type { LocalContext } from "./context.ts";
 import { type NewChunk, RunLog } from "./run-log.ts";
-import { closeRun, endRun, findRow, type RunEnd, type RunRow } from "./runs.ts";
+import { closeRun, endRun, findRow, pruneChunks, type RunEnd, type RunRow } from "./runs.ts";
 import { toRunFailure } from "./wire-error.ts";
 
 /** Upper bound for noticing a cancel of another process, and for streamed text that is not on disk. */
 const TICK_MS = 50;
 const HEARTBEAT_MS = 5_000;
+/** How often a process that stays drops old streams. */
+const PRUNE_MS = 3_600_000;
 
 export class LiveRun {
   readonly #controller = new AbortController();
@@ -92,6 +94,8 @@ export class LiveRun {
       this.#closeUnended(error);
     }
     this.context.activeRuns.delete(this.row.id);
+    this.context.prunedAt ??= this.context.now();
+    if (this.context.now() - this.context.prunedAt > PRUNE_MS) pruneChunks(this.context);
   }
 
   readonly #onAbort = (): void => {

@@ -104,11 +104,7 @@ export function createLocalBackend(options: LocalBackendOptions): Backend {
     listModels: () => op(async () => (await context.models()).listModels()),
     close: async () => {
       for (const controller of context.activeRuns.values()) controller.abort();
-      try {
-        pruneChunks(context);
-      } catch {
-        // Old streams go with the next close.
-      }
+      pruneChunks(context);
     },
   };
 }

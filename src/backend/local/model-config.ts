@@ -44,8 +44,13 @@ export async function resolveConfig(
     ...agent.model_settings,
     ...(conversation.model_settings ? (JSON.parse(conversation.model_settings) as ModelSettings) : {}),
   };
+  const limit = conversation.context_window_limit ?? agent.context_window_limit;
+  // The limit was set for the agent's own model: another one, for this request only, may have less.
+  const isOverride = chosen(body.override_model) !== null && record.max_context_window !== null;
   const contextWindow =
-    conversation.context_window_limit ?? agent.context_window_limit ?? record.max_context_window ?? null;
+    isOverride && limit !== null
+      ? Math.min(limit, record.max_context_window ?? limit)
+      : (limit ?? record.max_context_window);
   if (contextWindow === null) {
     context.warnOnce(
       `The context window of ${handle} is unknown; compaction assumes ${FALLBACK_WINDOW} tokens. Set a context window limit for the agent or the provider.`,

@@ -236,18 +236,23 @@ export async function* streamRun(
   }
 }
 
-/** Drops streams nobody will ask for again. The messages stay. */
+/** Drops streams nobody will ask for again. The messages stay. Never throws: what is left goes the next time. */
 export function pruneChunks(context: LocalContext): void {
+  context.prunedAt = context.now();
   const before = new Date(context.now() - KEEP_CHUNKS_MS).toISOString();
-  relaxed(context.db, () => {
-    const old = context.db
-      .query("SELECT id FROM runs WHERE has_chunks = 1 AND completed_at < ? LIMIT 50")
-      .all(before) as { id: string }[];
-    for (const { id } of old) {
-      context.db.query("DELETE FROM run_chunks WHERE run_id = ?").run(id);
-      context.db.query("UPDATE runs SET has_chunks = 0 WHERE id = ?").run(id);
-    }
-  });
+  try {
+    relaxed(context.db, () => {
+      const old = context.db
+        .query("SELECT id FROM runs WHERE has_chunks = 1 AND completed_at < ? LIMIT 50")
+        .all(before) as { id: string }[];
+      for (const { id } of old) {
+        context.db.query("DELETE FROM run_chunks WHERE run_id = ?").run(id);
+        context.db.query("UPDATE runs SET has_chunks = 0 WHERE id = ?").run(id);
+      }
+    });
+  } catch {
+    // The disk is full or the store is gone: nothing here is worth an error.
+  }
 }
 
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {

@@ -2,9 +2,10 @@
 // the user's words before the first byte to the model, a reply with its calls before anybody is told of them.
 
 import type { ConversationRef, SendOptions } from "@/backend/backend.ts";
-import { type ModelAssistantMessage, type ModelEvent, type ModelUsage, ProviderError } from "@/backend/model.ts";
+import { type ModelAssistantMessage, type ModelUsage, ProviderError } from "@/backend/model.ts";
 import type { CompactionStats, SendBody, StopReason, StreamChunk, UsageStatistics } from "@/backend/wire.ts";
-import { codeOf, LettaError } from "@/lib/errors.ts";
+import { codeOf } from "@/lib/errors.ts";
+import { orAbort, untilAbort } from "./abort.ts";
 import { getAgent } from "./agents.ts";
 import { compact, needsCompaction } from "./compaction.ts";
 import type { LocalContext } from "./context.ts";
@@ -22,8 +23,6 @@ import { toRunFailure } from "./wire-error.ts";
 
 /** Compactions of one run that answer "too long" before the run gives up. */
 const MAX_OVERFLOW_COMPACTIONS = 3;
-/** What an aborted adapter gets to end its stream by itself (and report what it billed) before it is left behind. */
-const ABORT_GRACE_MS = 80;
 
 interface Send {
   context: LocalContext;
@@ -236,50 +235,4 @@ function assertReply(message: ModelAssistantMessage): void {
   throw new ProviderError("provider", message.errorMessage ?? "The provider did not complete its reply", {
     retryable: true,
   });
-}
-
-/** The events, with an end even when an aborted adapter does not come to one. A shared abort promise in a race per
- *  event would keep one reaction per event alive, so there is one slot for the current wait instead. */
-async function* untilAbort(stream: AsyncIterable<ModelEvent>, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-  const iterator = stream[Symbol.asyncIterator]();
-  let leave: ((error: unknown) => void) | null = null;
-  let timer: Timer | undefined;
-  const onAbort = (): void => {
-    timer = setTimeout(() => leave?.(cancelledError()), ABORT_GRACE_MS);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    for (;;) {
-      const step = await new Promise<IteratorResult<ModelEvent>>((resolve, reject) => {
-        leave = reject;
-        iterator.next().then(resolve, reject);
-      });
-      if (step.done) return;
-      yield step.value;
-    }
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-    // Not awaited: an adapter stuck in a wait would hold the run.
-    iterator.return?.()?.catch(() => {
-      // It was told to stop; how it stops is its own affair.
-    });
-  }
-}
-
-async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(cancelledError());
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-function cancelledError(): LettaError {
-  return new LettaError("cancelled", "The run was cancelled");
 }

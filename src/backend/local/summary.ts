@@ -4,6 +4,7 @@
 import { type ModelMessage, type ModelUsage, ProviderError } from "@/backend/model.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
+import { untilAbort } from "./abort.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { stripReminders } from "./search-text.ts";
 import type { WindowEntry } from "./window.ts";
@@ -100,7 +101,7 @@ async function askModel(transcript: string, options: SummaryOptions): Promise<Su
     },
     signal,
   );
-  for await (const event of stream) {
+  for await (const event of untilAbort(stream, signal)) {
     if (event.type === "error") throw event.error;
     if (event.type !== "done") continue;
     const texts = event.message.content.map((part) => (part.type === "text" ? part.text : ""));

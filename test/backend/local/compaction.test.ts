@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ModelMessage } from "@/backend/model.ts";
 import type { StreamChunk } from "@/backend/wire.ts";
-import { call, FakeModel, fail, reply, say } from "../../support/fake-model.ts";
+import { call, FakeModel, fail, Gate, reply, say } from "../../support/fake-model.ts";
 import { answers, brief, collect, user } from "../contract.ts";
 import { type Setup, setup } from "./setup.ts";
 
@@ -284,4 +284,19 @@ test("shortened messages stay short in a fork and after the next compaction", as
   for (const id of ["e", "f", "g"]) await toolTurn(s, id, words(1_900));
   expectWhole(s.model.requests.at(-1)?.messages ?? []);
   expect(textOf(s.model.requests.at(-1)?.messages).length).toBeLessThan(8_000 * 4);
+});
+
+test("a compaction is cancelled like any other part of a run", async () => {
+  const s = await tight();
+  for (let turn = 0; turn < 6; turn++) {
+    s.model.add(say(`answer ${turn} ${words(700)}`, small));
+    await s.send(user(`question ${turn} ${words(700)}`));
+  }
+  const gate = new Gate();
+  s.model.add([gate, ...say("late")]);
+  const stream = s.send(user("next"));
+  await gate.arrived;
+  await s.backend.cancelConversation(s.ref);
+  expect((await stream).map(brief)).toEqual(["event_message", "stop: cancelled", "usage_statistics"]);
+  expect((await s.history()).at(-1)).toBe("user: next");
 });

@@ -281,3 +281,31 @@ test("odd text comes back as it was, and is found", async () => {
   expect(await history()).toEqual([`user: ${odd}`, "assistant: \ud83d\ude00"]);
   expect((await backend.searchMessages({ query: "tail" })).length).toBe(1);
 });
+
+test("streams of old runs are dropped in time, messages stay", async () => {
+  const { db, ref, history } = await setup();
+  let nowMs = Date.parse("2030-01-01");
+  const model = new FakeModel([say("one"), say("two")]);
+  const backend = createLocalBackend({ db, models: model, now: () => nowMs });
+  await collect(backend.sendMessages(ref, { messages: [user("a")] }));
+  nowMs += 4 * 24 * 3_600_000;
+  await collect(backend.sendMessages(ref, { messages: [user("b")] }));
+  const [second, first] = await backend.listRuns(ref);
+  expect(await collect(backend.streamRun(first?.id ?? ""))).toEqual([]);
+  expect((await collect(backend.streamRun(second?.id ?? ""))).length).toBe(4);
+  expect(await history()).toEqual(["user: a", "assistant: one", "user: b", "assistant: two"]);
+});
+
+test("a model of this request only is not trusted with the agent's window", async () => {
+  const { model, backend, ref, warnings } = await setup({ context_window_limit: 500_000 });
+  model.record.max_context_window = 1_000;
+  const chunks = await collect(
+    backend.sendMessages(ref, {
+      messages: [user("x")],
+      override_model: "fake/small",
+      override_system: "word ".repeat(1_000),
+    }),
+  );
+  expect(chunks[0]).toMatchObject({ message: expect.stringContaining("context window of fake/small is 1000 tokens") });
+  expect(warnings).toEqual([]);
+});
