@@ -1,5 +1,7 @@
 // A temporary home with real settings, paths and database for command tests, and an Io that remembers what was said.
 
+import { onTestFinished } from "bun:test";
+import { rmSync } from "node:fs";
 import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,6 +67,7 @@ export const NO_SECRETS: Secrets = {
 
 export async function tempCore(vars: Record<string, string> = {}): Promise<Core> {
   const home = await realpath(await mkdtemp(join(tmpdir(), "letta-command-")));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const cwd = join(home, "project");
   await Bun.write(join(cwd, ".git", "HEAD"), "ref: refs/heads/main\n");
   const env = readEnv({ HOME: home, PATH: process.env.PATH, ...vars });
@@ -93,11 +96,13 @@ export async function say(app: StoreApp, ref: ConversationRef, text: string): Pr
   return Array.fromAsync(app.backend.sendMessages(ref, { messages: [message], agent_id: ref.agentId }));
 }
 
-/** Replaces what differs from run to run by names in order of appearance. */
+/** Replaces what differs from run to run: ids by names in order of appearance, times (how often the backend looks at
+ *  its clock is its own business). */
 export function stableText(app: StoreApp, text: string): string {
   const names = new Map<string, string>();
   return text
     .replaceAll(app.paths.home, "~")
+    .replace(/\b2026-03-01T[0-9:.]+Z/g, "<time>")
     .replace(/\b(agent-local|local-conv|local-run|msg)-[0-9a-f]{8}-[0-9a-f-]{27}/g, (id, kind: string) => {
       if (!names.has(id)) names.set(id, `${kind}-${names.size + 1}`);
       return names.get(id)!;

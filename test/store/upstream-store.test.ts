@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LettaError } from "@/lib/errors.ts";
@@ -111,6 +111,7 @@ test("version 1 rows are read, a transcript without a manifest is refused", asyn
 test("a folder that is no store says so", async () => {
   const empty = await mkdtemp(join(tmpdir(), "letta-import-"));
   const error = await listUpstreamAgents(empty, []).catch((thrown: unknown) => thrown);
+  await rmdir(empty);
   expect(error).toBeInstanceOf(LettaError);
   expect((error as LettaError).code).toBe("not_found");
 });
