@@ -152,12 +152,20 @@ function parseShellPattern(payload: string | null): ShellPattern | null {
   const prefix = payload.endsWith(":*");
   const text = prefix ? payload.slice(0, -2) : payload;
   if (text.trim() === "") return { words: [], rest: true };
-  // `*` is no plain character: it is carried through the lexer as a letter that no command line contains.
-  const words = parsePlainWords(text.replaceAll("*", STAR))?.map((word) => word.replaceAll(STAR, "*"));
+  const words = parsePlainWords(markWildcards(text))?.map((word) => word.replaceAll(STAR, "*"));
   return words ? { words, rest: prefix } : null;
 }
 
-const STAR = "\u02e0\u02e1\u02e0";
+/** `*` is no plain character: it is carried through the lexer as letters that no command contains. */
+const STAR = "\ua66e\ua66e\ua66e";
+/** What a quoted or escaped star becomes: literal, and kept apart from the wildcard. */
+const LITERAL_STAR = "\ua66d\ua66d\ua66d";
+
+function markWildcards(text: string): string {
+  return text.replace(/'[^']*'|"[^"]*"|\\\*|\*/g, (piece) =>
+    piece === "*" ? STAR : piece.replace(/\\?\*/g, LITERAL_STAR),
+  );
+}
 
 function looseWords(payload: string | null): string[] {
   return unquoted(payload ?? "")
@@ -175,10 +183,7 @@ function matchWords({ words, rest }: ShellPattern, argv: string[]): boolean {
     if (word === "*") {
       star = at++;
       mark = position;
-    } else if (
-      word !== undefined &&
-      (word === argv[position] || (word.includes("*") && matchStars(word, argv[position]!)))
-    ) {
+    } else if (word !== undefined && matchWord(word, argv[position]!)) {
       at += 1;
       position += 1;
     } else if (star !== -1) {
@@ -190,8 +195,13 @@ function matchWords({ words, rest }: ShellPattern, argv: string[]): boolean {
   return at === words.length;
 }
 
+function matchWord(pattern: string, word: string): boolean {
+  if (!pattern.includes("*")) return pattern.replaceAll(LITERAL_STAR, "*") === word;
+  return matchStars(pattern, word);
+}
+
 function matchStars(pattern: string, word: string): boolean {
-  return matchName(pattern.replace(/[?[\\]/g, "\\$&"), word);
+  return matchName(pattern.replace(/[?[\\]/g, "\\$&").replaceAll(LITERAL_STAR, "\\*"), word);
 }
 
 function withBaseName([name = "", ...args]: string[]): string[] {
