@@ -181,3 +181,24 @@ test("a watcher of a killed process sees the end", async () => {
     metadata: { error: { retryable: true } },
   });
 }, 20_000);
+
+test("three processes that want one conversation take turns, and nothing interleaves", async () => {
+  const s = await setup();
+  const children = [1, 2, 3].map(() => spawn(s, "contend"));
+  const outputs = await Promise.all(children.map((child) => rest(linesOf(child))));
+  expect(await Promise.all(children.map((child) => child.exited))).toEqual([0, 0, 0]);
+  expect(outputs.flat().filter((line) => line === "stop: end_turn").length).toBe(15);
+  const lines = await s.history();
+  expect(lines.length).toBe(15 * 5);
+  for (let index = 0; index < lines.length; index += 5) {
+    const turn = lines[index]?.replace("user: ask ", "");
+    expect(lines.slice(index, index + 5)).toEqual([
+      `user: ask ${turn}`,
+      `assistant: turn ${turn} begins with some words that arrive one after the other `,
+      `request c${turn}: Bash {"command":"c${turn}"}`,
+      `return c${turn} success: out ${turn}`,
+      `assistant: turn ${turn} ends with other words that also take their time `,
+    ]);
+  }
+  expect(s.db.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+}, 20_000);
