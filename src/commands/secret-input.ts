@@ -22,9 +22,10 @@ export function processAsking(): Asking {
 /** Raw mode works on every terminal, `TERM=dumb` too; nothing is drawn but the question. */
 async function readLine(question: string, echo: boolean): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(question);
+  // First the mode, then the question: what is typed early must not be echoed either.
   stdin.setRawMode(true);
   stdin.resume();
+  stderr.write(question);
   let line = "";
   try {
     for await (const chunk of stdin) {
