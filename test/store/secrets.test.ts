@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,11 +8,13 @@ import { readEnv } from "@/store/env.ts";
 import { type Paths, resolvePaths } from "@/store/paths.ts";
 import { type Keychain, openSecrets, type ProviderRecord } from "@/store/secrets.ts";
 
-const env = readEnv({ HOME: await mkdtemp(join(tmpdir(), "letta-secrets-")), LETTA_SKIP_KEYCHAIN_CHECK: "1" });
+const root = await mkdtemp(join(tmpdir(), "letta-secrets-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const env = readEnv({ HOME: root, LETTA_SKIP_KEYCHAIN_CHECK: "1" });
 const KEY = "sk-secret-value";
 
 async function freshPaths(): Promise<Paths> {
-  return resolvePaths({ ...env, home: await mkdtemp(join(tmpdir(), "letta-secrets-")) });
+  return resolvePaths({ ...env, home: await mkdtemp(join(root, "home-")) });
 }
 
 function record(name: string, more: Partial<ProviderRecord> = {}): ProviderRecord {
