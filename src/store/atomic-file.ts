@@ -82,7 +82,12 @@ async function acquire(path: string, lock: string, owner: string): Promise<void>
 
 function tryCreate(path: string, lock: string, owner: string): boolean {
   try {
-    mkdirSync(dirname(lock), { recursive: true, mode: 0o700 });
+    // `EEXIST` of mkdir means that a file is in the way; only that of the lock itself means that it is taken.
+    if (!statOrNull(dirname(lock))?.isDirectory()) mkdirSync(dirname(lock), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw storageError(`cannot write ${path}`, error);
+  }
+  try {
     writeFileSync(lock, owner, { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
