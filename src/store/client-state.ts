@@ -1,7 +1,7 @@
 // Small facts this client keeps about a conversation: which reminders it sent, the cwd it told the model, and so on.
 
 import type { Database } from "bun:sqlite";
-import { relaxed } from "./db.ts";
+import { reading, relaxed } from "./db.ts";
 
 export interface ClientState {
   /** The value parsed from JSON, undefined when absent. The caller validates it. */
@@ -14,9 +14,9 @@ export interface ClientState {
 export function createClientState(db: Database): ClientState {
   return {
     find(conversationKey, name) {
-      const row = db
-        .query("SELECT value FROM client_state WHERE conversation_key = ? AND name = ?")
-        .get(conversationKey, name) as { value: string } | null;
+      const row = reading(db, () =>
+        db.query("SELECT value FROM client_state WHERE conversation_key = ? AND name = ?").get(conversationKey, name),
+      ) as { value: string } | null;
       return row ? JSON.parse(row.value) : undefined;
     },
     set(conversationKey, name, value) {

@@ -4,7 +4,7 @@
 
 import type { Database } from "bun:sqlite";
 import type { ApprovalItem } from "@/backend/wire.ts";
-import { durable, relaxed } from "./db.ts";
+import { durable, reading, relaxed } from "./db.ts";
 
 export type CallState = "requested" | "approved" | "denied" | "running" | "done";
 
@@ -64,10 +64,12 @@ export function createJournal(db: Database, now: () => number = Date.now): Journ
       );
     },
     openCalls(conversationKey) {
-      const rows = db
-        .query("SELECT * FROM journal_calls WHERE conversation_key = ? AND settled = 0 ORDER BY seq")
-        .all(conversationKey) as JournalRow[];
-      return rows.map(toCall);
+      const rows = reading(db, () =>
+        db
+          .query("SELECT * FROM journal_calls WHERE conversation_key = ? AND settled = 0 ORDER BY seq")
+          .all(conversationKey),
+      );
+      return (rows as JournalRow[]).map(toCall);
     },
     settle(conversationKey, toolCallIds) {
       relaxed(db, () => {
