@@ -7,7 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../../scripts/build.ts";
 import { type ModelServer, type ScriptedReply, startModelServer } from "../support/model-server.ts";
-import { PROTOCOLS, serverEnv } from "./support.ts";
+import { PROTOCOLS, removeHomes, serverEnv } from "./support.ts";
+
+afterAll(removeHomes);
 
 const dir = mkdtempSync(join(tmpdir(), "letta-compiled-"));
 const outfile = join(dir, "calls");

@@ -1,10 +1,12 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { codeOf } from "@/lib/errors.ts";
 import { listConnections, parseTimeout, splitHandle } from "@/providers/connections.ts";
 import { findKind, normaliseBaseUrl, PROVIDER_KINDS } from "@/providers/kinds.ts";
 import { readEnv } from "@/store/env.ts";
 import type { ProviderRecord } from "@/store/secrets.ts";
-import { testEnv, testSecrets } from "./support.ts";
+import { removeHomes, testEnv, testSecrets } from "./support.ts";
+
+afterAll(removeHomes);
 
 const NOBODY = {
   listProviders: async () => [],

@@ -1,9 +1,21 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { ModelAssistantMessage, ModelMessage, ModelRequest } from "@/backend/model.ts";
 import { probeLocalServers } from "@/providers/local-servers.ts";
 import { reasoningLevel } from "@/providers/reasoning.ts";
 import { type ModelServerOptions, startModelServer } from "../support/model-server.ts";
-import { call, PROTOCOLS, request, serverEnv, testAdapter, testEnv, testSecrets, user } from "./support.ts";
+import {
+  call,
+  PROTOCOLS,
+  removeHomes,
+  request,
+  serverEnv,
+  testAdapter,
+  testEnv,
+  testSecrets,
+  user,
+} from "./support.ts";
+
+afterAll(removeHomes);
 
 const answer = (options: ModelServerOptions = {}) => startModelServer(() => ({ text: "ok" }), options);
 

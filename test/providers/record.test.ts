@@ -5,7 +5,9 @@ import { join } from "node:path";
 import type { ModelAdapter } from "@/backend/model.ts";
 import { recordingAdapter, replayingAdapter } from "@/providers/record.ts";
 import { type ScriptedReply, startModelServer } from "../support/model-server.ts";
-import { call, PROTOCOLS, request, serverEnv, testAdapter, user } from "./support.ts";
+import { call, PROTOCOLS, removeHomes, request, serverEnv, testAdapter, user } from "./support.ts";
+
+afterAll(removeHomes);
 
 const dir = mkdtempSync(join(tmpdir(), "letta-record-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

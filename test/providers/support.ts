@@ -1,6 +1,6 @@
 // An adapter whose every provider is a loopback server, and helpers that run one call to its end.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ModelAdapter, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "@/backend/model.ts";
@@ -13,11 +13,16 @@ import type { UserSettings } from "@/store/settings.ts";
 /** Nothing listens there: local servers of the machine the tests run on must not matter. */
 const NOWHERE = "http://127.0.0.1:9";
 
-const root = mkdtempSync(join(tmpdir(), "letta-providers-"));
-process.once("exit", () => rmSync(root, { recursive: true, force: true }));
+const homes = join(tmpdir(), `letta-providers-${process.pid}`);
+
+/** For `afterAll` of every file that uses `testEnv`. */
+export function removeHomes(): void {
+  rmSync(homes, { recursive: true, force: true });
+}
 
 export function testEnv(vars: Record<string, string> = {}): Env {
-  const home = mkdtempSync(join(root, "home-"));
+  mkdirSync(homes, { recursive: true });
+  const home = mkdtempSync(join(homes, "home-"));
   return readEnv({
     HOME: home,
     LETTA_SKIP_KEYCHAIN_CHECK: "1",
