@@ -3,13 +3,15 @@
 
 import type { Decision, EngineEvent } from "@/engine/events.ts";
 import { escapeDeceptive, toPlainLine, wrap } from "@/lib/terminal-text.ts";
+import type { RuleSuggestion } from "@/permissions/types.ts";
 import type { Answer, Choice } from "./choice.ts";
 import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
 import { formatCount, type Theme } from "./theme.ts";
 
 export type ApprovalRequest = Extract<EngineEvent, { type: "approval_requested" }>;
 
-type Verdict = "yes" | "always" | "no";
+/** A scope: "yes, and add its rules". */
+type Verdict = "yes" | "no" | RuleSuggestion["scope"];
 
 export interface ApprovalViewOptions {
   theme: Theme;
@@ -39,22 +41,17 @@ export function approvalBlock(request: ApprovalRequest, { theme, columns, cwd }:
   return lines;
 }
 
+/** 1 is yes, 2 the narrowest "don't ask again", 3 no, whatever else there is: fingers remember numbers. */
 export function approvalChoice(request: ApprovalRequest): Choice<Verdict> {
-  const rules = request.suggestions;
-  const where = rules[0]?.scope === "session" ? "in this session" : "in this project";
-  const { command } = request.call.args;
-  const exact = typeof command === "string" && rules.every(({ rule }) => rule.endsWith(`(${command})`));
-  const names = exact
-    ? "exactly this command"
-    : [...new Set(rules.map(({ rule }) => toPlainLine(escapeDeceptive(rule))))].join(", ");
+  const scopes = [...new Set(request.suggestions.map(({ scope }) => scope))];
+  const [first, ...others] = scopes.map((scope) => ({ value: scope, label: alwaysLabel(request, scope) }));
   return {
     title: [],
     items: [
       { value: "yes", label: "Yes", keys: ["y"] },
-      ...(rules.length > 0
-        ? [{ value: "always" as const, label: `Yes, and don't ask again ${where} for ${names}` }]
-        : []),
+      ...(first ? [first] : []),
       { value: "no", label: "No, and tell the agent why", keys: ["n"], input: true },
+      ...others,
     ],
   };
 }
@@ -65,10 +62,11 @@ export function toDecision(request: ApprovalRequest, answer: Answer<Verdict> | n
   switch (answer.values[0]) {
     case "yes":
       return { behavior: "allow" };
-    case "always":
-      return { behavior: "allow", addRules: request.suggestions };
-    default:
+    case "no":
+    case undefined:
       return answer.text ? { behavior: "deny", reason: answer.text } : { behavior: "deny" };
+    default:
+      return { behavior: "allow", addRules: request.suggestions.filter(({ scope }) => answer.values.includes(scope)) };
   }
 }
 
@@ -77,6 +75,21 @@ export function decisionLine(decision: Decision, theme: Theme): string {
   if (decision.behavior === "allow")
     return theme.dim(decision.addRules?.length ? "  yes, and don't ask again" : "  yes");
   return theme.yellow(decision.reason && !decision.interrupt ? `  no: ${toPlainLine(decision.reason)}` : "  no");
+}
+
+const WHERE: Record<RuleSuggestion["scope"], string> = {
+  session: "in this session",
+  local: "in this project",
+  project: "in this project, for everyone",
+  user: "anywhere",
+};
+
+function alwaysLabel({ call, suggestions }: ApprovalRequest, scope: RuleSuggestion["scope"]): string {
+  const rules = [...new Set(suggestions.filter((suggestion) => suggestion.scope === scope).map(({ rule }) => rule))];
+  const { command } = call.args;
+  const exact = typeof command === "string" && rules.every((rule) => rule.endsWith(`(${command})`));
+  const names = exact ? "exactly this command" : rules.map((rule) => toPlainLine(escapeDeceptive(rule))).join(", ");
+  return `Yes, and don't ask again ${WHERE[scope]} for ${names}`;
 }
 
 function question({ call, diffs }: ApprovalRequest): string {

@@ -3,7 +3,7 @@
 
 import type { Backend, ConversationRef } from "@/backend/backend.ts";
 import type { ContentPart, Message } from "@/backend/wire.ts";
-import { toPlainLine, toPlainText, truncate } from "@/lib/terminal-text.ts";
+import { toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
 import { BACKFILL_MESSAGES } from "./limits.ts";
 import { MarkdownStream } from "./markdown.ts";
 import { plural, SYMBOLS, type Theme } from "./theme.ts";
@@ -30,7 +30,7 @@ export async function backfillLines(
   const pending = tail.pendingToolCallIds.length;
   if (pending > 0) {
     const text = `${plural(pending, "tool call")} of the last turn got no answer; the agent is told with your next message.`;
-    lines.push("", options.theme.yellow(text));
+    lines.push("", ...wrap(text, options.columns - 1).map(options.theme.yellow));
   }
   return lines;
 }

@@ -4,8 +4,8 @@
 import type { EngineEvent, ToolCallInfo, TurnResult } from "@/engine/events.ts";
 import { toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
 import { type FlowOutput, markdownFlow, plainFlow, type TextFlow } from "./text-flow.ts";
-import { formatCount, formatDuration, type Theme } from "./theme.ts";
-import { finishedLines, outputText, runningLines } from "./tool-view.ts";
+import { formatCount, formatDuration, SYMBOLS, type Theme } from "./theme.ts";
+import { finishedLines, outputText, runningLines, type ToolViewOptions } from "./tool-view.ts";
 
 export interface RendererOptions {
   output: FlowOutput;
@@ -124,10 +124,9 @@ export class EventRenderer {
         break;
       case "notice":
         this.#endFlows();
-        this.#notice(
-          event.level === "error" ? theme.red : event.level === "warning" ? theme.yellow : theme.dim,
-          event.text,
-        );
+        if (event.level === "error") this.#notice(theme.red, `${SYMBOLS.error} ${event.text}`);
+        else if (event.level === "warning") this.#notice(theme.yellow, `${SYMBOLS.warning} ${event.text}`);
+        else this.#notice(theme.dim, event.text);
         break;
       case "turn_ended":
         this.#endTurn(event.result);
@@ -150,7 +149,7 @@ export class EventRenderer {
     if (tail.length > 0) lines.push(...tail);
     for (const { call, output, startedAt } of this.#calls.values()) {
       const elapsed = startedAt === null ? 0 : now() - startedAt;
-      lines.push(...runningLines(call, output, elapsed, { theme, columns, cwd: this.options.cwd() }));
+      lines.push(...runningLines(call, output, elapsed, this.#view()));
     }
     const gap = lines.length > 0 && this.#last !== "none" && (this.#last !== "text" || tail.length === 0) ? [""] : [];
     return [...gap, ...lines].slice(-Math.max(0, rows));
@@ -182,17 +181,20 @@ export class EventRenderer {
   }
 
   #finishCall({ call, result, durationMs }: Extract<EngineEvent, { type: "tool_finished" }>): void {
-    const { theme } = this.options;
     const live = this.#calls.get(call.toolCallId)?.live ?? false;
     this.#calls.delete(call.toolCallId);
-    const view = { theme, columns: this.options.columns(), cwd: this.options.cwd() };
     const refused = this.#refused.delete(call.toolCallId);
     const shown = refused && result.outcome === "denied" ? { ...result, output: "denied" } : result;
     const finished = { call, result: shown, durationMs, live, seenDiff: this.#seenDiffs.delete(call.toolCallId) };
     this.#endFlows();
-    this.#commit("tool", finishedLines(finished, view));
+    this.#commit("tool", finishedLines(finished, this.#view()));
     if (live || result.status === "error") this.lastOutput = outputText(result);
     this.activity = "Working";
+  }
+
+  #view(): ToolViewOptions {
+    const { theme, columns, cwd, interactive } = this.options;
+    return { theme, columns: columns(), cwd: cwd(), expandable: interactive };
   }
 
   #endTurn(result: TurnResult): void {
@@ -207,11 +209,10 @@ export class EventRenderer {
       return;
     }
     const { error } = result;
-    this.#notice(
-      result.status === "limit" ? theme.yellow : theme.red,
-      error?.message ?? `Stopped: ${result.stopReason}`,
-    );
-    if (error?.hint) this.#commit("notice", [theme.dim(`  ${toPlainLine(error.hint)}`)]);
+    const message = error?.message ?? `stopped: ${result.stopReason}`;
+    if (result.status === "limit") this.#notice(theme.yellow, `${SYMBOLS.warning} ${message}`);
+    else this.#notice(theme.red, `${SYMBOLS.error} ${message}`);
+    if (error?.hint) this.#notice((line) => theme.dim(`  ${line}`), error.hint);
   }
 
   #notice(paint: (text: string) => string, text: string): void {

@@ -15,6 +15,7 @@ import { rememberConversation } from "./remember.ts";
 import { EventRenderer } from "./renderer.ts";
 import { ShellMode } from "./shell-mode.ts";
 import { Stats } from "./stats.ts";
+import { SYMBOLS } from "./theme.ts";
 import { TurnRunner } from "./turn-runner.ts";
 import type { Ui, UiView } from "./ui.ts";
 
@@ -268,8 +269,10 @@ export class ReplSession {
 
   showError(error: unknown): void {
     const { theme } = this.ui;
-    const lines = [theme.red(toPlainLine(errorMessage(error)))];
-    if (error instanceof LettaError && error.hint) lines.push(theme.dim(`  ${toPlainLine(error.hint)}`));
+    const columns = Math.max(20, this.ui.columns() - 3);
+    const lines = wrap(`${SYMBOLS.error} ${toPlainLine(errorMessage(error))}`, columns).map(theme.red);
+    if (error instanceof LettaError && error.hint)
+      lines.push(...wrap(toPlainLine(error.hint), columns).map((line) => theme.dim(`  ${line}`)));
     this.print(lines);
   }
 

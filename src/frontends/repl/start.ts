@@ -101,7 +101,7 @@ export function farewellLines(session: ReplSession): string[] {
   if (session.ephemeral || session.stats.turns === 0) return lines;
   const { agentId, conversationId } = session.ref;
   const again = conversationId === "default" ? `letta --agent ${agentId}` : `letta --conv ${conversationId}`;
-  return [...lines, `${theme.dim("Come back with")} letta${theme.dim(", or from anywhere")} ${again}`];
+  return [...lines, theme.dim("Come back with letta; from anywhere with"), `  ${again}`];
 }
 
 function callTitle(app: Pick<App, "tools" | "cwd">, name: string, args: unknown): string {

@@ -65,8 +65,8 @@ export function plainFlow(output: FlowOutput): TextFlow {
       // Blank lines before the first word would only push it away.
       const ready = open ? text.slice(0, cut) : text.slice(0, cut).replace(/^\s+/, "");
       if (ready === "") return;
-      open = true;
       write(ready);
+      open = true;
     },
     finish() {
       write(held);

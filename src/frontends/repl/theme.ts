@@ -16,6 +16,7 @@ export interface Theme {
 export const SYMBOLS = {
   ok: "•",
   error: "✗",
+  warning: "!",
   denied: "–",
   pending: "◦",
   result: "└",

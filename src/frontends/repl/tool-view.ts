@@ -5,13 +5,15 @@ import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
 import { toPlainLine, toPlainText, truncate } from "@/lib/terminal-text.ts";
 import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
 import { LIVE_SHELL_LINES, SHELL_RESULT_CHARS, SHELL_RESULT_LINES } from "./limits.ts";
-import { formatDuration, SYMBOLS, type Theme } from "./theme.ts";
+import { formatDuration, plural, SYMBOLS, type Theme } from "./theme.ts";
 import { formatTodos } from "./todo-view.ts";
 
 export interface ToolViewOptions {
   theme: Theme;
   columns: number;
   cwd: string;
+  /** Ctrl-O shows the rest of what was shortened. */
+  expandable: boolean;
 }
 
 /** A call whose result is known. `live`: it streamed output (shells). `seenDiff`: the approval already showed it. */
@@ -59,13 +61,13 @@ function bullet(result: ToolOutcome, theme: Theme): string {
   return result.status === "error" ? theme.red(SYMBOLS.error) : theme.green(SYMBOLS.ok);
 }
 
-function resultLines(finished: FinishedCall, { theme, columns, cwd }: ToolViewOptions): string[] {
+function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }: ToolViewOptions): string[] {
   const { call, result, durationMs, live, seenDiff } = finished;
   const room = Math.max(16, columns - 6);
   const text = outputText(result);
   if (result.outcome === "interrupted") return [theme.yellow("interrupted")];
   if (result.outcome === "denied") return [theme.yellow(truncate(toPlainLine(text) || "denied", room))];
-  if (result.status === "error") return shortened(text, theme, room).map(theme.red);
+  if (result.status === "error") return shortened(text, room, { theme, expandable }).map(theme.red);
   const diffs = result.diff ?? [];
   if (diffs.length > 0)
     return diffs.flatMap((diff) => [
@@ -76,7 +78,7 @@ function resultLines(finished: FinishedCall, { theme, columns, cwd }: ToolViewOp
   if (todos) return todos;
   const took = durationMs >= 1000 ? theme.dim(` ${formatDuration(durationMs)}`) : "";
   if (live) {
-    const lines = shortened(text, theme, room);
+    const lines = shortened(text, room, { theme, expandable });
     return lines.map((line, index) => theme.dim(line) + (index === lines.length - 1 ? took : ""));
   }
   const summary = toPlainLine(result.summary ?? outputLines(text)[0] ?? "");
@@ -84,7 +86,11 @@ function resultLines(finished: FinishedCall, { theme, columns, cwd }: ToolViewOp
 }
 
 /** The last lines of an output, where a command says how it went, and how many there are before them. */
-function shortened(text: string, theme: Theme, room: number): string[] {
+function shortened(
+  text: string,
+  room: number,
+  { theme, expandable }: Pick<ToolViewOptions, "theme" | "expandable">,
+): string[] {
   const lines = outputLines(text);
   if (lines.length === 0) return ["(no output)"];
   let chars = 0;
@@ -95,7 +101,7 @@ function shortened(text: string, theme: Theme, room: number): string[] {
     chars += line.length;
   }
   const more = lines.length - shown.length;
-  return more > 0 ? [theme.dim(`… ${more} more ${more === 1 ? "line" : "lines"} (Ctrl-O)`), ...shown] : shown;
+  return more > 0 ? [theme.dim(`… ${plural(more, "more line")}${expandable ? " (Ctrl-O)" : ""}`), ...shown] : shown;
 }
 
 export function outputLines(text: string): string[] {
