@@ -8,6 +8,7 @@ import type { ModelAdapter } from "@/backend/model.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
+import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { Env } from "@/store/env.ts";
@@ -21,6 +22,7 @@ import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
 import { createToolServices, type ToolServices } from "@/tools/services.ts";
+import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
 export interface Core {
@@ -132,8 +134,23 @@ export async function openApp(options: AppOptions): Promise<App> {
     leases: createLeases(db),
     journal: createJournal(db),
     clientState,
-    collectReminders: async () => [],
-    rearmReminders: () => {},
+    collectReminders: ({ key, agent, conversationId }) =>
+      collectReminders({
+        key,
+        agent,
+        conversationId,
+        // `/cd` changes the field of the app that front ends hold.
+        cwd: result.cwd,
+        env,
+        paths,
+        settings,
+        permissions,
+        clientState,
+        version: VERSION,
+        systemInfo: options.systemInfoReminder ?? true,
+        now: new Date(),
+      }),
+    rearmReminders: (key) => rearm(clientState, key),
     cwd: () => result.cwd,
     label: options.label,
     now: Date.now,
