@@ -86,7 +86,11 @@ test.each([
   const settings = await open(root);
   expect(settings.user).toEqual({});
   expect(settings.problems).toEqual([{ file: join(root, USER), kind: "unreadable", message }]);
-  await expect(settings.updateUser((user) => void (user.defaultModel = "x"))).rejects.toMatchObject({
+  await expect(
+    settings.updateUser((user) => {
+      user.defaultModel = "x";
+    }),
+  ).rejects.toMatchObject({
     code: "invalid_data",
     message: expect.stringContaining(join(root, USER)),
   });
@@ -119,7 +123,9 @@ test("deleted keys go, files keep their mode, new ones are private", async () =>
 test("a linked settings file stays a link", async () => {
   const root = tree({ "dotfiles/letta.json": "{}", "home/.letta/x": "" });
   symlinkSync(join(root, "dotfiles/letta.json"), join(root, USER));
-  await (await open(root)).updateUser((user) => void (user.defaultModel = "m"));
+  await (await open(root)).updateUser((user) => {
+    user.defaultModel = "m";
+  });
   expect(JSON.parse(readFileSync(join(root, "dotfiles/letta.json"), "utf8"))).toEqual({ defaultModel: "m" });
 });
 
@@ -136,14 +142,18 @@ test("a project file that leads out of the project is not read and not written",
 test("a backup is never written through a link", async () => {
   const root = tree({ "project/.letta/settings.local.json": '{"a":1}', victim: "precious" });
   symlinkSync(join(root, "victim"), join(root, "project/.letta/settings.local.json.bak"));
-  await (await open(root)).updateLocal((local) => void (local.permissions = {}));
+  await (await open(root)).updateLocal((local) => {
+    local.permissions = {};
+  });
   expect(readFileSync(join(root, "victim"), "utf8")).toBe("precious");
 });
 
 test("the exclude file of git is appended to, never a link in its place", async () => {
   const root = tree({ "project/.git/info/exclude": "# comment", victim: "precious\n", "other/.git/info/x": "" });
   const write = async (cwd: string) =>
-    (await open(root, cwd)).updateLocal((local) => void (local.permissions = { allow: [String(Math.random())] }));
+    (await open(root, cwd)).updateLocal((local) => {
+      local.permissions = { allow: [String(Math.random())] };
+    });
   await write("project");
   await write("project");
   expect(readFileSync(join(root, "project/.git/info/exclude"), "utf8")).toBe("# comment\n.letta/settings.local.json\n");
@@ -176,7 +186,11 @@ test("a home that cannot be written to: an error that names the file, reading go
   const root = tree({ "home/.letta": "a file where the directory should be" });
   const settings = await open(root);
   expect(settings.user).toEqual({});
-  await expect(settings.updateUser((user) => void (user.defaultModel = "m"))).rejects.toMatchObject({
+  await expect(
+    settings.updateUser((user) => {
+      user.defaultModel = "m";
+    }),
+  ).rejects.toMatchObject({
     code: "storage",
     message: expect.stringContaining(join(root, USER)),
   });
@@ -199,7 +213,9 @@ test("the lock of a killed process is taken over, that of a living one is respec
   const lock = join(root, `${USER}.lock`);
   const dead = Bun.spawnSync([process.execPath, "-e", "console.log(process.pid)"]).stdout.toString().trim();
   writeFileSync(lock, JSON.stringify({ pid: Number(dead), host: hostname(), nonce: "x" }));
-  await (await open(root)).updateUser((user) => void (user.defaultModel = "m"));
+  await (await open(root)).updateUser((user) => {
+    user.defaultModel = "m";
+  });
   expect(existsSync(lock)).toBe(false);
   expect(JSON.parse(readFileSync(join(root, USER), "utf8"))).toEqual({ defaultModel: "m" });
 });
