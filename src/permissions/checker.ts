@@ -2,13 +2,13 @@
 // rules live, and saves "don't ask again" answers where they belong. The decision itself is `decide.ts`.
 
 import { LettaError } from "@/lib/errors.ts";
-import { isGitConfigHarmless } from "@/shell/git-config.ts";
+import { createGitConfigCheck } from "@/shell/git-config.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
 import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
-import { createPlaces, expandHome, type Places, realpathOfMissing } from "./places.ts";
+import { createLinkFollower, createPlaces, expandHome, type Places } from "./places.ts";
 import { canonicalTool, formatRule, parseRule } from "./rules.ts";
 import { findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
@@ -61,6 +61,7 @@ interface ListedRule {
 class Checker implements PermissionChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
+  readonly #isGitHarmless = createGitConfigCheck();
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
   #derived: {
@@ -107,8 +108,8 @@ class Checker implements PermissionChecker {
       mode,
       modeSource,
       rules,
-      places: rememberingLinks(places),
-      isGitHarmless: isGitConfigHarmless,
+      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower() },
+      isGitHarmless: this.#isGitHarmless,
     };
     // A tool that names no target is judged by its name.
     const wanted: PermissionTarget[] = targets.length ? targets : [{ kind: "tool", name: tool, args: {} }];
@@ -227,7 +228,7 @@ class Checker implements PermissionChecker {
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.local],
       caseInsensitive: process.platform === "darwin" || process.platform === "win32",
-      realpath: realpath ?? realpathOfMissing,
+      realpath: realpath ?? createLinkFollower(),
     });
   }
 
@@ -244,19 +245,6 @@ class Checker implements PermissionChecker {
       ...(allowFlag && { allowFlag }),
     };
   }
-}
-
-/** Several steps follow the same path; within one check it leads to one place. */
-function rememberingLinks(places: Places): Places {
-  const known = new Map<string, string>();
-  return {
-    ...places,
-    realpath(path) {
-      const real = known.get(path) ?? places.realpath(path);
-      known.set(path, real);
-      return real;
-    },
-  };
 }
 
 /** A rule about a tool by its own name (`TodoWrite`, `mcp__x`) also binds a call whose target is of another kind. */

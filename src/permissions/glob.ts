@@ -28,7 +28,8 @@ export function splitPath(path: string): string[] {
   return path.split("/").filter((segment) => segment !== "" && segment !== ".");
 }
 
-function matchSegments(pattern: string[], path: string[]): boolean {
+/** The same for patterns and paths that `splitPath` took apart. */
+export function matchSegments(pattern: string[], path: string[]): boolean {
   let [at, star, mark, position] = [0, -1, 0, 0];
   while (position < path.length) {
     // The pattern is used up: what it matched was a directory above.

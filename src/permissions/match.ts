@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { analyseCommand, type CommandAnalysis } from "@/shell/analyse.ts";
 import { baseName, hasDynamicCommand, type LooseCommand, looseCommands, unquoted } from "@/shell/loose-words.ts";
 import { parsePlainWords } from "@/shell/plain-words.ts";
-import { expandBraces, matchName, matchPath } from "./glob.ts";
+import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
 import type { PermissionTarget } from "./types.ts";
@@ -25,7 +25,10 @@ export function allowsFile(rule: Rule, target: FileTarget, place: Place, places:
   if (rule.tool !== target.family) return false;
   if (rule.payload === null) return true;
   const patterns = filePatterns(rule.payload, places, "strict");
-  const covers = (path: string) => patterns.some((pattern) => matchPath(pattern, fold(path, places.caseInsensitive)));
+  const covers = (path: string) => {
+    const segments = splitPath(fold(path, places.caseInsensitive));
+    return patterns.some((pattern) => matchSegments(pattern, segments));
+  };
   return covers(place.lexical) && covers(place.real);
 }
 
@@ -38,16 +41,17 @@ export function governsFile(rule: Rule, target: FileTarget, place: Place, places
 /** `searches`: a rule about everything below a folder also stops a search of that folder. */
 export function governsPlace(rule: Rule, place: Place, places: Places, searches = false): boolean {
   if (rule.payload === null || rule.payload === "**") return true;
-  return filePatterns(rule.payload, places, "broad").some((pattern) =>
-    [place.lexical, place.real].some((path) => {
-      const folded = fold(path, places.caseInsensitive);
-      return matchPath(pattern, folded) || (searches && matchPath(pattern, `${folded}/x`));
-    }),
-  );
+  const patterns = filePatterns(rule.payload, places, "broad");
+  const paths = place.lexical === place.real ? [place.lexical] : [place.lexical, place.real];
+  return paths.some((path) => {
+    const segments = splitPath(fold(path, places.caseInsensitive));
+    const below = [...segments, "x"];
+    return patterns.some((pattern) => matchSegments(pattern, segments) || (searches && matchSegments(pattern, below)));
+  });
 }
 
 /** Absolute patterns of a payload: relative ones from cwd and the project root; without a slash, at any depth. */
-function filePatterns(payload: string, places: Places, side: "strict" | "broad"): string[] {
+function filePatterns(payload: string, places: Places, side: "strict" | "broad"): string[][] {
   const key = `${side} ${payload}`;
   const known = places.patterns.get(key);
   if (known) return known;
@@ -55,7 +59,7 @@ function filePatterns(payload: string, places: Places, side: "strict" | "broad")
   const alternatives = expandBraces(payload) ?? (side === "broad" ? ["/**"] : []);
   const patterns = alternatives
     .flatMap((alternative) => absolutePatterns(alternative, places, side))
-    .map((pattern) => fold(pattern, places.caseInsensitive));
+    .map((pattern) => splitPath(fold(pattern, places.caseInsensitive)));
   places.patterns.set(key, patterns);
   return patterns;
 }
@@ -91,27 +95,33 @@ function escapeGlob(path: string): string {
 
 /** The analysis and the over-approximation of one command, computed once for all rules. */
 export interface ShellCall {
-  command: string;
-  analysis: CommandAnalysis;
-  loose: LooseCommand[];
+  readonly command: string;
+  readonly analysis: CommandAnalysis;
+  readonly loose: LooseCommand[];
   /** Text without quotes, for what the analysis does not understand. */
-  flat: string;
-  dynamic: boolean;
+  readonly flat: string;
+  /** Some command's name is only known when it runs. */
+  readonly dynamic: boolean;
 }
 
+/** The over-approximation is only computed when a rule or program needs it; most checks do not. */
 export function toShellCall(command: string): ShellCall {
   const analysis = analyseCommand(command);
-  let loose: LooseCommand[] | undefined;
+  let [loose, flat]: [LooseCommand[] | undefined, string | undefined] = [undefined, undefined];
   return {
     command,
     analysis,
-    // Only looked at when there are rules or programs that need it; most checks do not.
     get loose() {
       loose ??= looseCommands(command);
       return loose;
     },
-    flat: analysis.kind === "opaque" ? unquoted(command) : "",
-    dynamic: analysis.kind === "opaque" && hasDynamicCommand(command),
+    get flat() {
+      flat ??= unquoted(command);
+      return flat;
+    },
+    get dynamic() {
+      return analysis.kind === "opaque" && hasDynamicCommand(command);
+    },
   };
 }
 

@@ -1,8 +1,8 @@
 // Paths as permission checks see them: lexically normalised, and as they really are after following links. Pure except
 // for the `realpath` function that is handed in.
 
-import { lstatSync, readlinkSync, realpathSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { lstatSync, readlinkSync } from "node:fs";
+import { dirname, isAbsolute, join, parse, resolve } from "node:path";
 
 /** What a caller knows about where this process works. All absolute. */
 export interface PlacesInput {
@@ -18,7 +18,7 @@ export interface PlacesInput {
   /** State of agents: nobody's business but the harness's. */
   stores: string[];
   caseInsensitive: boolean;
-  /** Follows links, also where the last parts do not exist yet. May throw: then the path counts as outside everything. */
+  /** Follows links of an absolute path, `..` included, also where its last parts do not exist yet. May throw: then the path counts as outside everything. */
   realpath(path: string): string;
 }
 
@@ -27,13 +27,13 @@ export interface Places extends Omit<PlacesInput, "readable" | "stores" | "addit
   workspace: Place[];
   readable: Place[];
   stores: Place[];
-  /** `home` and `lettaRoot`, in both shapes. */
+  /** `home` and `lettaRoot`, in both shapes, comparable. */
   homes: string[];
   lettaRoots: string[];
   /** Where relative rules start: cwd and project root, in both shapes. */
   bases: string[];
-  /** Memo of `match.ts`: absolute patterns of a payload. */
-  patterns: Map<string, string[]>;
+  /** Memo of `match.ts`: absolute patterns of a payload, as segments. */
+  patterns: Map<string, string[][]>;
 }
 
 export function createPlaces(input: PlacesInput): Places {
@@ -44,8 +44,8 @@ export function createPlaces(input: PlacesInput): Places {
     workspace: [...roots, ...input.additionalDirectories].map(place),
     readable: input.readable.map(place),
     stores: input.stores.map(place),
-    homes: bothShapes(place(input.home)),
-    lettaRoots: bothShapes(place(input.lettaRoot)),
+    homes: bothShapes(place(input.home)).map(comparable),
+    lettaRoots: bothShapes(place(input.lettaRoot)).map(comparable),
     bases: [...new Set(roots.map(place).flatMap(bothShapes))],
     patterns: new Map(),
   };
@@ -62,14 +62,16 @@ export interface Place {
 }
 
 export function toPlace(path: string, base: string, places: Pick<Places, "home" | "realpath">): Place {
-  const lexical = resolve(base, expandHome(path, places.home));
+  const expanded = expandHome(path, places.home);
+  // Not normalised for `real`: `link/../x` is beside the link's target, not beside the link.
+  const whole = isAbsolute(expanded) ? expanded : `${base}/${expanded}`;
   let real: string;
   try {
-    real = places.realpath(lexical);
+    real = places.realpath(whole);
   } catch {
     real = "/\u0000unresolvable"; // Inside nothing, matched by no rule: it asks.
   }
-  return { lexical: toSlashes(lexical), real: toSlashes(real) };
+  return { lexical: toSlashes(resolve(whole)), real: toSlashes(real) };
 }
 
 export function expandHome(path: string, home: string): string {
@@ -102,19 +104,46 @@ export function fold(path: string, caseInsensitive: boolean): string {
   return caseInsensitive ? composed.toLowerCase() : composed;
 }
 
-/** A link whose target does not exist yet still leads there: a write would create the target. */
-export function realpathOfMissing(path: string, depth = 0): string {
-  if (depth > 40) throw new Error(`too many links: ${path}`);
-  const stat = lstatOrNull(path);
-  if (stat && !stat.isSymbolicLink()) return realpathSync.native(path);
-  if (path === dirname(path)) return path;
-  const candidate = join(realpathOfMissing(dirname(path), depth), basename(path));
-  if (!stat) return candidate;
-  const target = readlinkSync(candidate);
-  return realpathOfMissing(resolve(dirname(candidate), target), depth + 1);
+/** For names that must be recognised on any volume: case and composition folded, and what Windows ignores at the end of
+ *  a name removed. */
+export function comparable(path: string): string {
+  const folded = path.normalize("NFC").toLowerCase();
+  return process.platform === "win32" ? folded.replace(/(?:::[$]data|[. ]+)(?=[/]|$)/g, "") : folded;
 }
 
-/** Asked first, because a missing path is ordinary here and exceptions are slow. */
+/** Follows links part by part, as the kernel does. A link whose target does not exist yet still leads there: a write
+ *  would create the target. Remembers what it saw, so it must not live longer than one check. */
+export function createLinkFollower(): (path: string) => string {
+  const known = new Map<string, string>();
+  const follow = (path: string, depth: number): string => {
+    if (depth > MAX_LINKS) throw new Error(`too many links: ${path}`);
+    const { root } = parse(path);
+    return path
+      .slice(root.length)
+      .split(process.platform === "win32" ? /[/\\]/ : "/")
+      .reduce((current, part) => {
+        if (part === "" || part === ".") return current;
+        return part === ".." ? dirname(current) : step(join(current, part), depth);
+      }, root);
+  };
+  const step = (candidate: string, depth: number): string => {
+    let real = known.get(candidate);
+    if (real !== undefined) return real;
+    const isLink = lstatOrNull(candidate)?.isSymbolicLink() ?? false;
+    if (!isLink) real = candidate;
+    else {
+      const target = readlinkSync(candidate);
+      real = follow(isAbsolute(target) ? target : `${dirname(candidate)}/${target}`, depth + 1);
+    }
+    known.set(candidate, real);
+    return real;
+  };
+  return (path) => follow(path, 0);
+}
+
+/** What kernels follow before they give up. */
+const MAX_LINKS = 40;
+
 function lstatOrNull(path: string) {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) ?? null;

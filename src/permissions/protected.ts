@@ -2,7 +2,7 @@
 // secrets. Names only: it does not matter whether a file exists yet. Compared without regard to case, because some
 // volumes do not distinguish it.
 
-import type { Place, Places } from "./places.ts";
+import { comparable, type Place, type Places } from "./places.ts";
 
 /** Writing here asks a person, in every mode. `/**` at the end: the directory and all below it. */
 const PROTECTED_ANYWHERE = below("anywhere", [
@@ -84,16 +84,10 @@ export function isSecretPath(path: string): boolean {
   return !NOT_SECRET.test(folded) && (SECRET_ANYWHERE.test(folded) || SECRET_IN_SYSTEM.test(folded));
 }
 
-/** What follows the first of the directories that holds the path, with its slash; "" when none does. */
+/** What follows the first of the (comparable) directories that holds the path, with its slash; "" when none does. */
 function relativeTo(directories: string[], path: string): string {
-  const base = directories.map(comparable).find((directory) => path.startsWith(`${directory}/`));
+  const base = directories.find((directory) => path.startsWith(`${directory}/`));
   return base === undefined ? "" : path.slice(base.length);
-}
-
-/** Case and composition folded; what Windows ignores at the end of a name removed. */
-function comparable(path: string): string {
-  const folded = path.normalize("NFC").toLowerCase();
-  return process.platform === "win32" ? folded.replace(/(?:::[$]data|[. ]+)(?=[/]|$)/g, "") : folded;
 }
 
 /** One expression for a list of globs. */

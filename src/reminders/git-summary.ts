@@ -2,7 +2,7 @@
 // is installed, within half a second, and only where the repository's own configuration cannot make it run programs.
 
 import { delimiter, isAbsolute } from "node:path";
-import { isGitConfigHarmless } from "@/shell/git-config.ts";
+import { createGitConfigCheck } from "@/shell/git-config.ts";
 import type { Env } from "@/store/env.ts";
 import { findGitDirectories, findGitRoot, readSmall } from "@/store/git-root.ts";
 
@@ -25,7 +25,7 @@ export async function summariseGit(cwd: string, env: Env): Promise<GitSummary | 
   const directories = root === null ? null : findGitDirectories(root);
   if (root === null || directories === null) return null;
   const branch = parseHead(readSmall(`${directories.gitDir}/HEAD`));
-  const git = isGitConfigHarmless(cwd) ? findGit(env, root) : null;
+  const git = createGitConfigCheck()(cwd) ? findGit(env, root) : null;
   if (git === null) return { branch, user: null, commits: [], status: null };
   const run = createRunner(git, cwd, env);
   const [user, log, status] = await Promise.all([

@@ -30,20 +30,33 @@ const HARMLESS: Record<string, string | readonly string[]> = {
   submodule: ["active", "url", "branch"],
 };
 
-/** False also where there is no repository root with its own `.git`, except that nothing at all is harmless. */
-export function isGitConfigHarmless(cwd: string): boolean {
-  const root = findGitRoot(cwd);
-  // Without `.git` git would still take `cwd` or a parent that merely looks like a bare repository.
-  if (looksBare(cwd)) return false;
-  if (root === null) return true;
-  const directories = findGitDirectories(root);
-  if (!directories) return false;
-  const files = [join(directories.commonDir, "config"), join(directories.gitDir, "config.worktree")];
-  return files.every((file) => {
-    if (!exists(file)) return true;
+/** Answers for a directory. Remembers configuration files that have not changed since. */
+export function createGitConfigCheck(): (cwd: string) => boolean {
+  const seen = new Map<string, { stamp: string; harmless: boolean }>();
+  const isFileHarmless = (file: string): boolean => {
+    const stat = lstatSync(file, { throwIfNoEntry: false });
+    if (!stat) return true;
+    // ctime cannot be set back, unlike mtime.
+    const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+    const known = seen.get(file);
+    if (known?.stamp === stamp) return known.harmless;
     const text = readSmall(file);
-    return text !== null && isHarmlessText(text);
-  });
+    const harmless = text !== null && isHarmlessText(text);
+    seen.set(file, { stamp, harmless });
+    return harmless;
+  };
+  return (cwd) => {
+    const root = findGitRoot(cwd);
+    // Without `.git` git would still take a directory that merely looks like a bare repository.
+    if (looksBare(cwd)) return false;
+    if (root === null) return true;
+    const directories = findGitDirectories(root);
+    if (!directories) return false;
+    return (
+      isFileHarmless(join(directories.commonDir, "config")) &&
+      isFileHarmless(join(directories.gitDir, "config.worktree"))
+    );
+  };
 }
 
 /** The text of one configuration file. */

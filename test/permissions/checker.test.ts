@@ -56,6 +56,7 @@ test.each([
   ["cat .env", "deny ask ask ask allow"],
   ["cat /etc/passwd", "deny ask ask ask allow"],
   ["cat ../x", "deny ask ask ask allow"],
+  ["cat out/../secret", "deny ask ask ask allow"],
   ["cat out/a", "deny ask ask ask allow"],
   ["git status", "allow ask allow allow allow"],
   ["git diff /etc/passwd a", "deny ask ask ask allow"],

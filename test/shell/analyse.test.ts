@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { analyseCommand } from "@/shell/analyse.ts";
-import { isGitConfigHarmless, isHarmlessText } from "@/shell/git-config.ts";
+import { createGitConfigCheck, isHarmlessText } from "@/shell/git-config.ts";
 import { looseCommands } from "@/shell/loose-words.ts";
 
 test.each([
@@ -333,7 +333,8 @@ test("where the configuration lies: root, worktree, bare look-alikes", () => {
     "tree/.git": "gitdir: ../main/.git/worktrees/w\n",
     "broken/.git": "nonsense",
   });
-  const harmless = (name: string) => isGitConfigHarmless(join(root, name));
+  const check = createGitConfigCheck();
+  const harmless = (name: string) => check(join(root, name));
   expect(["good", "good/sub", "evil", "bare", "tree", "broken"].map(harmless)).toEqual([
     true,
     true,
@@ -342,4 +343,6 @@ test("where the configuration lies: root, worktree, bare look-alikes", () => {
     false,
     false,
   ]);
+  writeFileSync(join(root, "good/.git/config"), "[alias]\n");
+  expect(harmless("good")).toBe(false);
 });
