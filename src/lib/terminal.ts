@@ -11,6 +11,8 @@ export interface Terminal {
   readonly columns: number;
   readonly rows: number;
   write(text: string): void;
+  /** Resolves when what was written is (nearly) out: a slow terminal slows us down instead of filling memory. */
+  drain(): Promise<void>;
   /** Called with bytes as they arrive, and once with null at the end of input. */
   onData(listener: (bytes: Uint8Array | null) => void): void;
   onResize(listener: () => void): void;
@@ -30,6 +32,8 @@ const ENTER_MODES = "\x1b[?2004h\x1b[>1u\x1b[>4;1m";
 const LEAVE_MODES = "\x1b[>4;0m\x1b[<u\x1b[?2004l\x1b[?25h\x1b[0m";
 /** How soon a full terminal is tried again. */
 const WRITE_RETRY_MS = 4;
+/** Bytes that may wait for a terminal before producers are held back. */
+const MAX_PENDING_BYTES = 256 * 1024;
 
 /** `dumb` (TERM=dumb) or a stream that is no terminal means: lines in, lines out, nothing else. */
 export function openTerminal(options: { dumb: boolean }): Terminal {
@@ -41,8 +45,14 @@ class FdWriter {
   #pending = Buffer.alloc(0);
   #timer: Timer | undefined;
   #broken = false;
+  #drained: (() => void)[] = [];
 
   constructor(private readonly fd: number) {}
+
+  drain(): Promise<void> {
+    if (this.#pending.length <= MAX_PENDING_BYTES) return Promise.resolve();
+    return new Promise((resolve) => this.#drained.push(resolve));
+  }
 
   write(text: string): void {
     if (this.#broken) return;
@@ -66,6 +76,12 @@ class FdWriter {
   /** True when at least one byte went out. */
   #drain(): boolean {
     this.#timer = undefined;
+    const progress = this.#writePending();
+    if (this.#pending.length <= MAX_PENDING_BYTES) for (const resolve of this.#drained.splice(0)) resolve();
+    return progress;
+  }
+
+  #writePending(): boolean {
     let progress = false;
     while (this.#pending.length > 0) {
       try {
@@ -120,6 +136,10 @@ class TtyTerminal implements Terminal {
 
   write(text: string): void {
     this.#writer.write(text);
+  }
+
+  drain(): Promise<void> {
+    return this.#writer.drain();
   }
 
   onData(listener: (bytes: Uint8Array | null) => void): void {
@@ -186,6 +206,10 @@ class LineTerminal implements Terminal {
 
   write(text: string): void {
     this.#writer.write(text);
+  }
+
+  drain(): Promise<void> {
+    return this.#writer.drain();
   }
 
   onData(listener: (bytes: Uint8Array | null) => void): void {

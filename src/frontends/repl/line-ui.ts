@@ -47,6 +47,10 @@ export class LineUi implements Ui {
     this.#terminal.write(text);
   }
 
+  drain(): Promise<void> {
+    return this.#terminal.drain();
+  }
+
   async choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
     this.print(plainChoiceLines(choice));
     for (;;) {

@@ -95,6 +95,10 @@ export class TerminalUi implements Ui {
     this.print(text.split("\n"));
   }
 
+  drain(): Promise<void> {
+    return this.#terminal.drain();
+  }
+
   choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
     const ask = () =>
       new Promise<Answer<T> | null>((resolve) => {

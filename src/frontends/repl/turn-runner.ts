@@ -137,6 +137,7 @@ export class TurnRunner {
         busy = new LettaError("busy", event.result.error.message);
       else this.#onEvent(event, turn, ended.signal);
       ui.refresh();
+      await ui.drain();
     }
     ended.abort();
     this.#turn = null;

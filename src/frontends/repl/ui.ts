@@ -12,6 +12,8 @@ export interface Ui {
   print(lines: string[]): void;
   /** Text without a newline at its end; plain surface only. */
   append(text: string): void;
+  /** Resolves when what was printed is (nearly) out. */
+  drain(): Promise<void>;
   /** Null when it was cancelled. One question at a time: a second one waits. */
   choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null>;
   /** One line, not remembered; null when cancelled. `hidden`: stars instead of letters. */

@@ -27,6 +27,10 @@ export class FakeTerminal implements Terminal {
     this.#check();
   }
 
+  drain(): Promise<void> {
+    return Promise.resolve();
+  }
+
   onData(listener: (bytes: Uint8Array | null) => void): void {
     this.#data = listener;
     this.#check();
