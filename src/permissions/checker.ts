@@ -7,6 +7,7 @@ import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
 import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
+import { coversTool } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import { createLinkFollower, createPlaces, expandHome, type Places } from "./places.ts";
 import { canonicalTool, formatRule, parseRule } from "./rules.ts";
@@ -111,8 +112,11 @@ class Checker implements PermissionChecker {
       places: { ...places, realpath: this.#options.realpath ?? createLinkFollower() },
       isGitHarmless: this.#isGitHarmless,
     };
-    // A tool that names no target is judged by its name.
-    const wanted: PermissionTarget[] = targets.length ? targets : [{ kind: "tool", name: tool, args: {} }];
+    const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
+    const isRuled = rules.some((rule) => coversTool(rule, byName));
+    // A tool that names no target is judged by its name, and so is a harmless one that a rule names.
+    const wanted =
+      targets.length === 0 ? [byName] : targets.map((target) => (target.kind === "none" && isRuled ? byName : target));
     const decided = wanted.map((target) => ({
       target,
       decision: decide(target, withToolRules(tool, target, context)),

@@ -228,10 +228,12 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   if (mode === "acceptEdits" && subject.kind === "file" && subject.writes && isInWorkspace(subject.place, places))
     return { behavior: "allow", reason };
   if (mode !== "plan") return null;
+  // Nobody knows what other tools do (questions to the user are among them): a person answers, whatever rules say.
+  if (subject.kind === "tool")
+    return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
   const mutates =
     (subject.kind === "file" && subject.writes) ||
-    subject.kind === "tool" ||
-    (subject.kind === "shell" && readOnlyStep(subject, context)?.behavior !== "allow");
+    (subject.kind === "shell" && readOnlyStep(subject, context).behavior !== "allow");
   return mutates ? { behavior: "deny", reason: { by: "mode", detail: "plan mode changes nothing" } } : null;
 }
 

@@ -143,6 +143,21 @@ test("a call with several targets is as strict as its strictest", async () => {
   expect(brief(await checker.check("Unknown", []))).toBe("ask");
 });
 
+test("rules by a tool's own name bind whatever its target is", async () => {
+  const { checker, project } = await worlds.make({}, { disallowedTools: ["TodoWrite", "Monitor", "Task(coder)"] });
+  expect(brief(await checker.check("TodoWrite", [{ kind: "none" }]))).toBe("deny");
+  expect(brief(await checker.check("TaskOutput", [{ kind: "none" }]))).toBe("allow");
+  expect(brief(await checker.check("Monitor", [{ kind: "shell", command: "ls", cwd: project }]))).toBe("deny");
+  expect(brief(await checker.check("Bash", [{ kind: "shell", command: "ls", cwd: project }]))).toBe("allow");
+  expect(brief(await checker.check("Task", [{ kind: "tool", name: "Task", args: {}, payload: "coder" }]))).toBe("deny");
+});
+
+test("in plan mode a person answers for tools nobody can judge", async () => {
+  const { checker } = await worlds.make({ user: { permissions: { allow: ["mcp__x"] } } }, { mode: "plan" });
+  expect(brief(await checker.check("mcp__x__y", [{ kind: "tool", name: "mcp__x__y", args: {} }]))).toBe("ask");
+  expect(brief(await checker.check("TodoWrite", [{ kind: "none" }]))).toBe("allow");
+});
+
 test("order: deny beats everything, ask yields to a stronger source only", async () => {
   const world = await worlds.make(
     {
