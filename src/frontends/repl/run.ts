@@ -6,8 +6,10 @@ import type { App } from "@/app.ts";
 import { EXIT_OK, EXIT_SIGTERM } from "@/exit-codes.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { openTerminal, type Terminal } from "@/lib/terminal.ts";
+import type { ReplCommand } from "./commands/command.ts";
 import { COMMANDS } from "./commands/registry.ts";
 import { complete } from "./complete.ts";
+import { listCustomCommands, toReplCommand } from "./custom-commands.ts";
 import { createFileIndex } from "./files.ts";
 import { createHistory } from "./history.ts";
 import { LineUi } from "./line-ui.ts";
@@ -84,8 +86,13 @@ function handlersOf(session: ReplSession): UiHandlers {
     exit: () => session.exit(),
     cycleMode: () => session.cycleMode(),
     expand: () => session.expand(),
-    complete: (text, cursor) => complete(text, cursor, COMMANDS, files),
+    complete: (text, cursor) => complete(text, cursor, text.startsWith("/") ? commandsOf(session) : COMMANDS, files),
   };
+}
+
+/** The written ones are read when the first `/` is typed, not before. */
+function commandsOf({ app }: ReplSession): readonly ReplCommand[] {
+  return [...COMMANDS, ...listCustomCommands(app).map(toReplCommand)];
 }
 
 /** Null when the user left instead of choosing. */

@@ -9,6 +9,7 @@ import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
 import type { ReplCommand } from "./commands/command.ts";
 import { findCommand, nearestCommand } from "./commands/registry.ts";
+import { findCustomCommand } from "./custom-commands.ts";
 import type { History } from "./history.ts";
 import { cycleMode } from "./mode.ts";
 import { rememberConversation } from "./remember.ts";
@@ -140,7 +141,7 @@ export class ReplSession {
     if (shell) return this.#submitShell(text);
     if (/^(?:exit|quit)$/i.test(text.trim())) return this.exit();
     const word = /^\/(\S*)\s*([\s\S]*)$/.exec(text);
-    const command = word && findCommand(word[1] ?? "");
+    const command = word && (findCommand(word[1] ?? "") ?? findCustomCommand(this.app, word[1] ?? ""));
     if (command) return this.#submitCommand(command, word[2]?.trim() ?? "", text);
     // `/usr/bin/x is broken` is a message; `/hlep` is a slip.
     if (word && /^[a-z][a-z0-9:_-]*$/i.test(word[1] ?? "")) {

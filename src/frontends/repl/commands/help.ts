@@ -1,4 +1,5 @@
 import { textWidth, wrap } from "@/lib/terminal-text.ts";
+import { listCustomCommands, toReplCommand } from "../custom-commands.ts";
 import type { ReplCommand } from "./command.ts";
 import { COMMANDS } from "./registry.ts";
 
@@ -25,7 +26,8 @@ export const help: ReplCommand = {
   whileBusy: true,
   run(_args, session) {
     const { theme } = session.ui;
-    const commands = COMMANDS.map(({ name, args, summary }): [string, string] => [
+    const own = listCustomCommands(session.app).map(toReplCommand);
+    const commands = [...COMMANDS, ...own].map(({ name, args, summary }): [string, string] => [
       `/${name}${args ? ` ${args}` : ""}`,
       summary,
     ]);
