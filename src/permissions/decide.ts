@@ -59,7 +59,7 @@ export function decide(target: PermissionTarget, context: DecisionContext): Deci
     trace.push(result.reason);
     winner ??= result;
   }
-  const { behavior, always = false, reason } = winner ?? ASK_BY_DEFAULT;
+  const { behavior, always = false, reason } = winner ?? askByDefault(subject, context.mode);
   return { behavior, always, reason, trace: winner ? trace : [reason] };
 }
 
@@ -95,7 +95,18 @@ function toSubject(target: PermissionTarget, places: Places): Subject {
   }
 }
 
-const ASK_BY_DEFAULT: Step = { behavior: "ask", reason: { by: "default", detail: "nothing allows this" } };
+/** Nothing answered: a person is asked. */
+function askByDefault(subject: Subject, mode: PermissionMode): Step {
+  const what = {
+    file: "before it changes files",
+    shell: "before it runs commands",
+    url: "before it fetches from the network",
+    tool: subject.kind === "tool" ? `before it uses ${subject.target.name}` : "",
+    none: "before everything",
+  }[subject.kind];
+  const verb = subject.kind === "file" && !subject.writes ? "before it reads" : what;
+  return { behavior: "ask", reason: { by: "default", detail: `${mode} mode asks ${verb}` } };
+}
 
 const STEPS: ((subject: Subject, context: DecisionContext) => Step | null)[] = [
   refuseInvalid,

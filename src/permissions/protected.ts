@@ -6,10 +6,8 @@ import { comparable, type Place, type Places } from "./places.ts";
 
 /** Writing here asks a person, in every mode. `/**` at the end: the directory and all below it. */
 const PROTECTED_ANYWHERE = below("anywhere", [
-  ".git/config",
-  ".git/config.worktree",
-  ".git/hooks/**",
-  ".git/info/attributes",
+  // Configuration, hooks, attributes, and in a worktree or submodule the file that says where those are.
+  ".git/**",
   ".letta/settings*.json",
   ".letta/mods/**",
   ".letta/hooks/**",

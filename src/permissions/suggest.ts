@@ -106,6 +106,11 @@ const EXECUTORS = new Set(
     " ",
   ),
 );
+/** Subcommands of git that may be remembered with any arguments. Not here: what runs programs named by an option
+ *  (fetch, rebase, bisect, submodule, …), changes configuration, or publishes. */
+const GIT_PREFIXES = new Set(
+  "add commit checkout switch restore stash merge branch tag mv status log diff show blame".split(" "),
+);
 const PACKAGE_RUNNERS = new Set(["npm", "pnpm", "yarn", "bun"]);
 
 function shellOffers(command: string): Offer[] {
@@ -123,7 +128,7 @@ function argvOffer(argv: string[]): Offer | null {
   if (DANGEROUS.has(program) || isForced(program, argv)) return null;
   if (PACKAGE_RUNNERS.has(program) && verb === "run" && argv.length === 3) return exactOffer(formatWords(argv));
   if (EXECUTORS.has(program) || PACKAGE_RUNNERS.has(program)) return exactOffer(formatWords(argv));
-  if (program === "git" && /^[a-z-]+$/.test(verb) && !verb.startsWith("-")) return prefixOffer(`${name} ${verb}`);
+  if (program === "git" && GIT_PREFIXES.has(verb)) return prefixOffer(`${name} ${verb}`);
   if (program === "gh" && /^[a-z-]+$/.test(verb) && /^[a-z-]+$/.test(third) && verb !== "api")
     return prefixOffer(`${name} ${verb} ${third}`);
   return exactOffer(formatWords(argv));

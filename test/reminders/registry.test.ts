@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentState } from "@/backend/wire.ts";
@@ -91,6 +91,18 @@ test("everything is said once, and again after a compaction", async () => {
   expect(await collectReminders(given)).toEqual([]);
   rearm(given.clientState, given.key);
   expect(await collectReminders(given)).toEqual(first);
+});
+
+test("the wording, as the model reads it", async () => {
+  const root = tree({ "project/AGENTS.md": "Use tabs.\n", "project/.git/HEAD": "ref: refs/heads/main\n" });
+  const text = (await collectReminders(await context(root))).join("\n\n=====\n\n");
+  const stable = text
+    .replaceAll(root, "<root>")
+    .replace(/Local time: .*/, "Local time: <time>")
+    .replace(/Device: .*/, "Device: <device>");
+  const golden = join(import.meta.dir, "../golden/reminders.txt");
+  if (process.env.UPDATE_GOLDEN) writeFileSync(golden, `${stable}\n`);
+  expect(`${stable}\n`).toBe(readFileSync(golden, "utf8"));
 });
 
 test("what changed is said again: mode, directory, instructions", async () => {
