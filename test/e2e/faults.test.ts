@@ -17,13 +17,25 @@ describe.each(PROTOCOLS.map((setup) => [setup.protocol, setup] as const))("%s", 
     expect({ exitCode, requests }).toEqual({ exitCode: 0, requests: 1 });
   });
 
-  test.each(["cut", "cut_before_text", "overload_mid_stream"] as const)("%s once: retried, visibly", async (fault) => {
-    const { lines, exitCode, requests } = await run(setup, [{ text: TEXT, fault }, { text: TEXT }]);
+  test("cut before any text: retried, visibly", async () => {
+    const { lines, exitCode, requests } = await run(setup, [{ text: TEXT, fault: "cut_before_text" }, { text: TEXT }]);
     expect(lines.filter(({ type }) => type === "retry")).toHaveLength(1);
     expect(resultOf(lines)).toMatchObject({ subtype: "success", result: WHOLE });
-    expect(textOf(lines).at(-1)).toBe(WHOLE);
+    expect(textOf(lines)).toEqual([WHOLE]);
     expect({ exitCode, requests }).toEqual({ exitCode: 0, requests: 2 });
   });
+
+  test.each(["cut", "overload_mid_stream"] as const)(
+    "%s in the middle: the model goes on where it stopped",
+    async (fault) => {
+      const { lines, exitCode, last } = await run(setup, [{ text: TEXT, fault }, { text: TEXT.slice(1) }]);
+      expect(lines.filter(({ type }) => type === "retry")).toHaveLength(1);
+      expect(last.messages.findLast(({ role }) => role === "assistant" || role === "model")?.text).toBe(TEXT[0]!);
+      expect(textOf(lines).join("")).toBe(WHOLE);
+      expect(resultOf(lines)).toMatchObject({ subtype: "success", result: WHOLE });
+      expect(exitCode).toBe(0);
+    },
+  );
 
   test.each(["missing_terminator", "missing_finish", "garbage"] as const)(
     "%s: whole text or a named error",
@@ -82,14 +94,16 @@ describe.each(PROTOCOLS.map((setup) => [setup.protocol, setup] as const))("%s", 
     expect(exitCode).toBe(0);
   });
 
-  test("an empty argument text is an empty object", async () => {
+  test("an argument text that is empty is not filled with a guess", async () => {
     const toolCalls = [{ id: "a", name: "Glob", args: {} }];
     const { toolResults, exitCode } = await run(
       setup,
       [{ toolCalls, fault: "empty_args" }, { text: "ok" }],
       ["--yolo"],
     );
-    expect(toolResults).toEqual([{ id: expect.any(String), text: expect.stringContaining("pattern") }]);
+    expect(toolResults).toEqual([
+      { id: expect.any(String), text: expect.stringMatching(/missing required|did not arrive/) },
+    ]);
     expect(exitCode).toBe(0);
   });
 });
@@ -99,7 +113,13 @@ async function run(setup: ProtocolSetup, script: Script, flags: string[] = []) {
   const { args, env } = headless(server.url, [...flags, "--output-format", "stream-json", "hi"], setup);
   const { stdout, exitCode } = await runLetta(args, { env, timeoutMs: 55_000 });
   const toolResults = server.requests.at(-1)?.toolResults ?? [];
-  return { lines: jsonLines(stdout), exitCode, requests: server.requests.length, toolResults };
+  return {
+    lines: jsonLines(stdout),
+    exitCode,
+    requests: server.requests.length,
+    toolResults,
+    last: server.requests.at(-1)!,
+  };
 }
 
 function resultOf(lines: Record<string, unknown>[]): Record<string, unknown> {
