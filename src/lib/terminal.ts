@@ -8,6 +8,8 @@ import { isatty, ReadStream, WriteStream } from "node:tty";
 export interface Terminal {
   /** Keys can be read one by one and the cursor can be moved. */
   readonly interactive: boolean;
+  /** A person types: what arrives before a question is no answer to it. False for pipes, where everything does. */
+  readonly typed: boolean;
   readonly columns: number;
   readonly rows: number;
   write(text: string): void;
@@ -105,6 +107,7 @@ class FdWriter {
 
 class TtyTerminal implements Terminal {
   readonly interactive = true;
+  readonly typed = true;
   readonly #input = new ReadStream(0);
   #size = new WriteStream(1);
   readonly #writer = new FdWriter(1);
@@ -199,6 +202,7 @@ class TtyTerminal implements Terminal {
 
 class LineTerminal implements Terminal {
   readonly interactive = false;
+  readonly typed = isatty(0);
   readonly columns = 80;
   readonly rows = 24;
   readonly #writer = new FdWriter(1);

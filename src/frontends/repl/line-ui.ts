@@ -53,6 +53,16 @@ export class LineUi implements Ui {
 
   async choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
     this.print(plainChoiceLines(choice));
+    // A line typed before the question was there is the next message, not the answer.
+    const ahead = this.#terminal.typed ? this.#lines.splice(0) : [];
+    try {
+      return await this.#readAnswer(choice, signal);
+    } finally {
+      this.#lines.unshift(...ahead);
+    }
+  }
+
+  async #readAnswer<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
     for (;;) {
       this.append(plainChoicePrompt(choice));
       const line = await this.#readLine(signal);

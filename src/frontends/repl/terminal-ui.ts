@@ -67,7 +67,7 @@ export class TerminalUi implements Ui {
   #frameTimer: Timer | undefined;
   #spinner: Timer | undefined;
   #frame = 0;
-  #lastPaintAt = Number.NEGATIVE_INFINITY;
+  #lastFrameAt = Number.NEGATIVE_INFINITY;
   #lastKeyAt = Number.NEGATIVE_INFINITY;
   #exitArmedAt = Number.NEGATIVE_INFINITY;
   #escapedAt = Number.NEGATIVE_INFINITY;
@@ -153,9 +153,12 @@ export class TerminalUi implements Ui {
   refresh(): void {
     if (!this.#view) return;
     this.#updateSpinner();
-    const wait = this.#lastPaintAt + FRAME_MS - this.#now();
-    if (wait <= 0) this.#paint();
-    else this.#frameTimer ??= setTimeout(() => this.#paint(), wait);
+    const now = this.#now();
+    const wait = this.#lastFrameAt + FRAME_MS - now;
+    if (wait <= 0) {
+      this.#lastFrameAt = now;
+      this.#paint();
+    } else this.#frameTimer ??= setTimeout(() => this.#paint(), wait);
   }
 
   start(handlers: UiHandlers, view: UiView): void {
@@ -340,7 +343,8 @@ export class TerminalUi implements Ui {
     if (busy && !this.#spinner) {
       this.#spinner = setInterval(() => {
         this.#frame += 1;
-        this.refresh();
+        // Not counted as a frame: the next word must not wait for the spinner.
+        this.#paint();
       }, SPINNER_MS);
     } else if (!busy && this.#spinner) {
       clearInterval(this.#spinner);
@@ -352,7 +356,6 @@ export class TerminalUi implements Ui {
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
     if (!this.#view || this.#suspended) return;
-    this.#lastPaintAt = this.#now();
     this.#screen.paint(this.#bottom(this.#view));
   }
 

@@ -5,6 +5,7 @@ import type { Terminal } from "@/lib/terminal.ts";
 
 export class FakeTerminal implements Terminal {
   readonly interactive = true;
+  readonly typed = true;
   /** Everything written, as it was written. */
   written = "";
   suspended = 0;

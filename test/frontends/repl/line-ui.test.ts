@@ -15,10 +15,11 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 /** Everything is there from the start, as in a pipe. */
-async function run(input: string, options: Omit<ScriptedAppOptions, "home"> = {}) {
+async function run(input: string, options: Omit<ScriptedAppOptions, "home"> = {}, typed = false) {
   let output = "";
   const terminal: Terminal = {
     interactive: false,
+    typed,
     columns: 80,
     rows: 24,
     write(written) {
@@ -88,6 +89,11 @@ test.each([
   expect(turns[1]?.input.content).toBe("next");
   expect(output).toContain("? Run this command?\n  ls\n");
   expect(output).toContain("  1. Yes\n  2. No, and tell the agent why\n[1/2] ");
+});
+
+test("what a person typed before the question is the next message, not the answer", async () => {
+  const { turns } = await run("go\ny\n", { turns: [approval, [text("done")]] }, true);
+  expect(turns[0]?.decisions.get("a1")).toMatchObject({ behavior: "deny", interrupt: true });
 });
 
 test("the end of the input denies what is asked", async () => {
