@@ -21,19 +21,25 @@ interface Row {
   ok: boolean;
 }
 
-using folder = tempDir("letta-bench-");
-const hello = join(folder.path, "hello");
-const letta = join(folder.path, "letta");
-await Bun.write(join(folder.path, "hello.ts"), 'console.log("hi");\n');
-await compile({ outfile: hello, entry: join(folder.path, "hello.ts") });
-await compile({ outfile: letta });
-
-const rows = [...(await benchStart()), ...(await benchConversation()), ...(await benchModel()), await benchChecks()];
-printTable(rows);
-process.exitCode = rows.every(({ ok }) => ok) ? 0 : 1;
+async function bench(): Promise<number> {
+  using folder = tempDir("letta-bench-");
+  const hello = join(folder.path, "hello");
+  const letta = join(folder.path, "letta");
+  await Bun.write(join(folder.path, "hello.ts"), 'console.log("hi");\n');
+  await compile({ outfile: hello, entry: join(folder.path, "hello.ts") });
+  await compile({ outfile: letta });
+  const rows = [
+    ...(await benchStart(hello, letta)),
+    ...(await benchConversation(letta)),
+    ...(await benchModel(letta)),
+    await benchChecks(),
+  ];
+  printTable(rows);
+  return rows.every(({ ok }) => ok) ? 0 : 1;
+}
 
 /** Floor, version, one headless turn and the first prompt, in turns. */
-async function benchStart(): Promise<Row[]> {
+async function benchStart(hello: string, letta: string): Promise<Row[]> {
   const times: Record<"floor" | "version" | "turn" | "prompt", number[]> = {
     floor: [],
     version: [],
@@ -91,7 +97,7 @@ async function benchStart(): Promise<Row[]> {
   ];
 }
 
-async function benchConversation(): Promise<Row[]> {
+async function benchConversation(letta: string): Promise<Row[]> {
   using home = tempHome();
   const seeded = await seedConversation(letta, home, 10_000);
   const empty: number[] = [];
@@ -111,7 +117,7 @@ async function benchConversation(): Promise<Row[]> {
   ];
 }
 
-async function benchModel(): Promise<Row[]> {
+async function benchModel(letta: string): Promise<Row[]> {
   const requests = await measureRequests(letta);
   const firstDeltaMs = await measureFirstDelta(letta, RUNS);
   using home = tempHome();
@@ -183,3 +189,5 @@ function typical(values: number[]): number {
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 const mb = (bytes: number): string => `${(bytes / MB).toFixed(0)} MB`;
 const ratio = (value: number, base: number): string => `${(value / base).toFixed(2)} ×`;
+
+process.exitCode = await bench();
