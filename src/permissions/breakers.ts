@@ -3,7 +3,7 @@
 
 import { posix } from "node:path";
 import { baseName, type LooseCommand } from "@/shell/loose-words.ts";
-import { isInside, type Places, toPlace } from "./places.ts";
+import { expandHome, isInside, type Places, toPlace } from "./places.ts";
 import { isProtected } from "./protected.ts";
 
 /** Why a command must be put to a person in every mode; null when nothing of the kind is in it. */
@@ -61,8 +61,7 @@ function gitBreaker(args: string[], cwd: string, places: Places): string | null 
 
 /** The root, a top-level directory, the home directory, a direct child of it, or an ancestor of cwd; also as a glob. */
 function isVital(word: string, cwd: string, places: Places): boolean {
-  const path = word
-    .replace(/^(?:\$HOME|\$\{HOME\}|~)(?=\/|$)/, () => places.home)
+  const path = expandHome(word, places.home)
     .replace(/\/(?:\.?\*+|\{.*\})$/, "")
     .replace(/^\*+$/, ".");
   if (/^[A-Za-z]:[/\\]?$/.test(path)) return true;
@@ -80,6 +79,5 @@ function isVital(word: string, cwd: string, places: Places): boolean {
 }
 
 function isWordProtected(word: string, cwd: string, places: Places): boolean {
-  const path = word.replace(/^(?:\$HOME|\$\{HOME\})(?=\/|$)/, () => places.home);
-  return isProtected(toPlace(path, cwd, places), places);
+  return isProtected(toPlace(expandHome(word, places.home), cwd, places), places);
 }

@@ -16,7 +16,7 @@ import {
   type ShellCall,
   toShellCall,
 } from "./match.ts";
-import { isInAny, isInside, isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
+import { expandHome, isInAny, isInside, isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
 import { isProtected, isSecret } from "./protected.ts";
 import { formatRule, type Rule } from "./rules.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
@@ -178,11 +178,7 @@ function denyPathsOfShell(
   const fileRules = denies.filter(({ tool }) => ["Read", "Edit", "Write"].includes(tool));
   if (fileRules.length > 0)
     for (const word of pathWords(call)) {
-      const place = toPlace(
-        word.replace(/^(?:\$HOME|\$\{HOME\})(?=\/|$)/, () => places.home),
-        cwd,
-        places,
-      );
+      const place = toPlace(expandHome(word, places.home), cwd, places);
       const rule = fileRules.find((candidate) => candidate.payload !== null && governsPlace(candidate, place, places));
       if (rule && rule.payload !== "**")
         return {

@@ -61,10 +61,10 @@ export interface Place {
   real: string;
 }
 
-export function toPlace(path: string, base: string, places: Pick<Places, "home" | "realpath">): Place {
-  const expanded = expandHome(path, places.home);
+/** A leading `~` is a name like any other: a shell takes a quoted one so, and tools have expanded theirs already. */
+export function toPlace(path: string, base: string, places: Pick<Places, "realpath">): Place {
   // Not normalised for `real`: `link/../x` is beside the link's target, not beside the link.
-  const whole = isAbsolute(expanded) ? expanded : `${base}/${expanded}`;
+  const whole = isAbsolute(path) ? path : `${base}/${path}`;
   let real: string;
   try {
     real = places.realpath(whole);
@@ -74,8 +74,9 @@ export function toPlace(path: string, base: string, places: Pick<Places, "home" 
   return { lexical: toSlashes(resolve(whole)), real: toSlashes(real) };
 }
 
+/** `~`, and as a shell would expand them `$HOME` and `${HOME}`, at the start. */
 export function expandHome(path: string, home: string): string {
-  return path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
+  return path.replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/|$)/, () => home);
 }
 
 /** Same or below. */

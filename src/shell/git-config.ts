@@ -1,10 +1,11 @@
 // Can reading commands of git start programs here? Configuration inside a repository may name them (fsmonitor, filters,
-// external diffs, pagers, signature checks), and an unpacked archive brings its own `.git`. Only sections and keys known
-// to be data are accepted; anything else, and anything not understood, means "maybe".
+// external diffs, pagers, signature checks), hooks may run when the index is refreshed, and submodules bring repositories
+// of their own. An unpacked archive brings its own `.git`. Only what is known to be data is accepted; anything else, and
+// anything not understood, means "maybe".
 
-import { lstatSync } from "node:fs";
-import { join } from "node:path";
-import { findGitDirectories, findGitRoot, readSmall } from "@/store/git-root.ts";
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { findGitDirectories, readSmall } from "@/store/git-root.ts";
 
 /** Keys that are data, per section; `*` accepts every key of the section. */
 const HARMLESS: Record<string, string | readonly string[]> = {
@@ -30,33 +31,79 @@ const HARMLESS: Record<string, string | readonly string[]> = {
   submodule: ["active", "url", "branch"],
 };
 
-/** Answers for a directory. Remembers configuration files that have not changed since. */
+/** Answers for a directory. Remembers files that have not changed since. */
 export function createGitConfigCheck(): (cwd: string) => boolean {
+  const isConfigHarmless = remember(isConfigFileHarmless);
+  const isIndexHarmless = remember((file) => !hasSubmodules(file));
+  const isRepositoryHarmless = (root: string): boolean => {
+    const directories = findGitDirectories(root);
+    if (!directories) return false;
+    const { gitDir, commonDir } = directories;
+    return (
+      isConfigHarmless(join(commonDir, "config")) &&
+      isConfigHarmless(join(gitDir, "config.worktree")) &&
+      isIndexHarmless(join(gitDir, "index")) &&
+      // The only hook that reading commands run.
+      !exists(join(commonDir, "hooks", "post-index-change"))
+    );
+  };
+  return (cwd) => {
+    // Every directory above: git passes over a `.git` it finds invalid, and we do not judge validity as it does.
+    for (let directory = resolve(cwd); ; directory = dirname(directory)) {
+      if (looksBare(directory)) return false;
+      if (exists(join(directory, ".git")) && !isRepositoryHarmless(directory)) return false;
+      if (directory === dirname(directory)) return true;
+    }
+  };
+}
+
+/** A missing file is harmless; a changed one is looked at again. */
+function remember(judge: (file: string) => boolean): (file: string) => boolean {
   const seen = new Map<string, { stamp: string; harmless: boolean }>();
-  const isFileHarmless = (file: string): boolean => {
+  return (file) => {
+    if (!exists(file)) return true;
     const stat = lstatSync(file, { throwIfNoEntry: false });
-    if (!stat) return true;
+    if (!stat) return false;
     // ctime cannot be set back, unlike mtime.
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
     const known = seen.get(file);
     if (known?.stamp === stamp) return known.harmless;
-    const text = readSmall(file);
-    const harmless = text !== null && isHarmlessText(text);
+    const harmless = stat.isFile() && judgeOrRefuse(judge, file);
     seen.set(file, { stamp, harmless });
     return harmless;
   };
-  return (cwd) => {
-    const root = findGitRoot(cwd);
-    // Without `.git` git would still take a directory that merely looks like a bare repository.
-    if (looksBare(cwd)) return false;
-    if (root === null) return true;
-    const directories = findGitDirectories(root);
-    if (!directories) return false;
-    return (
-      isFileHarmless(join(directories.commonDir, "config")) &&
-      isFileHarmless(join(directories.gitDir, "config.worktree"))
-    );
-  };
+}
+
+function judgeOrRefuse(judge: (file: string) => boolean, file: string): boolean {
+  try {
+    return judge(file);
+  } catch {
+    return false; // Not readable for us: nobody knows what is in it.
+  }
+}
+
+function isConfigFileHarmless(file: string): boolean {
+  const text = readSmall(file);
+  return text !== null && isHarmlessText(text);
+}
+
+/** Larger indexes are not looked at. */
+const MAX_INDEX_BYTES = 64 << 20;
+/** Mode 0160000 as the index stores it. */
+const GITLINK_MODE = Buffer.from([0, 0, 0xe0, 0]);
+
+/** Status and diff run git inside every submodule, with that repository's configuration. True also when unsure. */
+function hasSubmodules(file: string): boolean {
+  // Part of the entries may be in a second file.
+  if (readdirSync(dirname(file)).some((name) => name.startsWith("sharedindex."))) return true;
+  if (statSync(file).size > MAX_INDEX_BYTES) return true;
+  const index = readFileSync(file);
+  if (index.toString("latin1", 0, 4) !== "DIRC") return true;
+  // Entries of versions 2 and 3 start at offset 12 and are aligned to 8; their mode is at 24.
+  const aligned = index.readUInt32BE(4) < 4;
+  for (let at = index.indexOf(GITLINK_MODE); at !== -1; at = index.indexOf(GITLINK_MODE, at + 1))
+    if (!aligned || at % 8 === 4) return true;
+  return false;
 }
 
 /** The text of one configuration file. */
@@ -84,6 +131,11 @@ function looksBare(cwd: string): boolean {
   return exists(join(cwd, "HEAD")) && exists(join(cwd, "objects")) && exists(join(cwd, "refs"));
 }
 
+/** A place we may not look into may hold anything. */
 function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return (error as { code?: unknown }).code !== "ENOTDIR";
+  }
 }

@@ -23,10 +23,10 @@ export interface GitDirectories {
 export function findGitDirectories(root: string): GitDirectories | null {
   const entry = join(root, ".git");
   const stat = lstat(entry);
-  if (stat?.isDirectory()) return { gitDir: entry, commonDir: entry };
   const target = stat?.isFile() ? /^gitdir: *(.+?)\s*$/.exec(readSmall(entry) ?? "")?.[1] : undefined;
-  if (!target) return null;
-  const gitDir = resolve(root, target);
+  if (!stat?.isDirectory() && !target) return null;
+  const gitDir = target ? resolve(root, target) : entry;
+  // Git looks for this file in an ordinary `.git`, too.
   const common = readSmall(join(gitDir, "commondir"))?.trim();
   return { gitDir, commonDir: common ? (isAbsolute(common) ? common : join(gitDir, common)) : gitDir };
 }

@@ -101,39 +101,48 @@ class FolderTrust implements Trust {
     return this.#accepted.has(hashEntry(entry));
   }
 
+  /** Added to what the file holds by now: another process may have accepted something meanwhile. */
   async accept(entries: TrustEntry[]): Promise<void> {
-    await this.#save({ entries: [...this.#accepted, ...entries.map(hashEntry)], granted: this.#granted });
+    await this.#save((record) => ({
+      entries: [...(record?.entries ?? []), ...entries.map(hashEntry)],
+      granted: record?.granted ?? false,
+    }));
   }
 
   /** Only what is in force now: entries that were removed are forgotten, so that they ask when they come back. */
   async grant(): Promise<void> {
-    await this.#save({ entries: listEntries(this.settings).map(hashEntry), granted: true });
+    await this.#save(() => ({ entries: listEntries(this.settings).map(hashEntry), granted: true }));
   }
 
   async revoke(): Promise<void> {
-    await this.#save(null);
+    await this.#save(() => null);
   }
 
-  async #save(decision: { entries: string[]; granted: boolean } | null): Promise<void> {
+  async #save(change: (record: Decision | undefined) => Decision | null): Promise<void> {
     const folder = this.#folder;
     if (folder === null) return;
-    const entries = [...new Set(decision?.entries)];
-    await withFileLock(this.file, () => {
+    const decision = await withFileLock(this.file, () => {
       const current = readTrustFile(this.file);
       if (current === null)
         throw new LettaError("invalid_data", `not written: ${this.file} is damaged`, {
           hint: "Repair or remove the file; removing it means every folder asks for trust again.",
         });
-      const { [folder]: _replaced, ...others } = current.folders;
-      const folders = decision
-        ? { ...others, [folder]: { entries, granted: decision.granted, updatedAt: new Date().toISOString() } }
-        : others;
+      const { [folder]: previous, ...others } = current.folders;
+      const next = change(previous);
+      const record = next && { ...next, entries: [...new Set(next.entries)], updatedAt: new Date().toISOString() };
+      const folders = record ? { ...others, [folder]: record } : others;
       writeFileAtomic(this.file, `${JSON.stringify({ ...current, folders }, null, 2)}\n`, { backup: true });
+      return record;
     });
-    this.#accepted = new Set(entries);
+    this.#accepted = new Set(decision?.entries);
     this.#granted = decision?.granted ?? false;
     this.revision += 1;
   }
+}
+
+interface Decision {
+  entries: string[];
+  granted: boolean;
 }
 
 /** Null when the file is damaged: then nothing is trusted. */

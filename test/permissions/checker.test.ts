@@ -118,6 +118,14 @@ test("the directory of a command is judged, not only its words", async () => {
   expect(brief(await world.shell("git status", join(world.root, "other")))).toBe("ask");
 });
 
+test("a quoted tilde is a name, not the home directory", async () => {
+  const first = await worlds.make({ files: { "outside/a": "", "home/code/a": "" } });
+  const world = await first.reopen({ cwd: first.home });
+  symlinkSync(join(world.root, "outside"), join(world.home, "~"));
+  expect(brief(await world.shell("cat code/a"))).toBe("allow");
+  expect(brief(await world.shell("cat '~/a'"))).toBe("ask");
+});
+
 test("git asks where the repository's configuration may run programs", async () => {
   const world = await worlds.make({ files: { "project/.git/config": "[core]\n\tfsmonitor = ./evil\n" } });
   expect(await world.shell("git status")).toMatchObject({ behavior: "ask", reason: { by: "shell" } });

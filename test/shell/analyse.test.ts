@@ -320,6 +320,49 @@ test.each([
   ["[core]\nbare = false # x\n[core]\nfsmonitor=x", false],
 ])("git configuration %j: harmless %p", (text, expected) => expect(isHarmlessText(text)).toBe(expected));
 
+test("hostile repositories in disguise", () => {
+  const evil = "[core]\n\tfsmonitor = x\n";
+  const root = tree({
+    "hook/.git/config": ORDINARY,
+    "hook/.git/hooks/post-index-change": "#!/bin/sh",
+    "common/.git/config": ORDINARY,
+    "common/.git/commondir": "../elsewhere",
+    "common/elsewhere/config": evil,
+    "above/.git/config": evil,
+    "above/sub/.git/x": "passed over by git",
+    "worktree/.git/config": ORDINARY,
+    "worktree/.git/config.worktree": evil,
+    "inner/repo/HEAD": "ref: refs/heads/main\n",
+    "inner/repo/objects/x": "",
+    "inner/repo/refs/x": "",
+    "inner/repo/sub/x": "",
+    "index/.git/index": "garbage",
+  });
+  const check = createGitConfigCheck();
+  for (const name of ["hook", "common", "above/sub", "worktree", "inner/repo/sub", "index"])
+    expect([name, check(join(root, name))]).toEqual([name, false]);
+});
+
+test("a repository with a submodule is not harmless, one with many files is", () => {
+  const root = tree({ "repo/a.bin": "x".repeat(57_344), "repo/b": "b", "repo/sub/c": "c" });
+  const git = (cwd: string, ...args: string[]) =>
+    Bun.spawnSync(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", ...args], {
+      cwd: join(root, cwd),
+      env: { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1" },
+    }).exitCode;
+  const check = createGitConfigCheck();
+  git("repo", "init", "-q");
+  git("repo", "add", "a.bin", "b");
+  expect(check(join(root, "repo"))).toBe(true);
+  git("repo/sub", "init", "-q");
+  git("repo/sub", "add", ".");
+  git("repo/sub", "commit", "-qm", "c");
+  expect(git("repo", "add", "sub")).toBe(0);
+  expect(check(join(root, "repo"))).toBe(false);
+  git("repo", "update-index", "--index-version=4");
+  expect(check(join(root, "repo"))).toBe(false);
+});
+
 test("where the configuration lies: root, worktree, bare look-alikes", () => {
   const root = tree({
     "good/.git/config": ORDINARY,

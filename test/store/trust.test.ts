@@ -65,6 +65,19 @@ test("other folders' records survive; a damaged trust file trusts nothing and is
   expect(readFileSync(world.paths.trust, "utf8")).toBe("{");
 });
 
+test("two processes that accept at once keep each other's entries", async () => {
+  const world = await worlds.make();
+  const other = await world.reopen();
+  const entry = (value: string) => ({ source: "local" as const, key: "permissions.allow", value });
+  await Promise.all([world.trust.accept([entry("Bash(a)")]), other.trust.accept([entry("Bash(b)")])]);
+  const { trust } = await world.reopen();
+  expect([trust.accepts(entry("Bash(a)")), trust.accepts(entry("Bash(b)")), trust.accepts(entry("Bash(c)"))]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
+
 test("what is shown cannot hide behind control characters", async () => {
   const { trust } = await worlds.make({ project: { permissions: { allow: ["Bash(x)\u001b[2K\u202e"] } } });
   expect(trust.items).toEqual([{ file: ".letta/settings.json", description: "allow rule Bash(x)?[2K?" }]);
