@@ -282,14 +282,16 @@ function findShellAllow(
   const whole = allows.find((rule) => allowsEveryCommand(rule) || allowsText(rule, call.command));
   if (whole || call.analysis.kind === "opaque") return whole;
   const commands = call.analysis.kind === "simple" ? [call.analysis] : call.analysis.commands;
+  const ruled = commands.map(({ argv }) => allows.find((rule) => allowsArgv(rule, argv)));
+  const first = ruled.find((rule) => rule !== undefined);
+  if (!first) return undefined;
+  // The rest may stand beside it when it only reads, unless something before it changes what it means.
   const stateful = commands.some(({ argv }) => STATEFUL.has(argv[0]!));
-  const covering = commands.map(
-    (command) =>
-      allows.find((rule) => allowsArgv(rule, command.argv)) ??
-      (!stateful && command.readOnly && mayRead(command, cwd, context).behavior === "allow" ? "read-only" : undefined),
+  const covered = commands.every(
+    (command, index) =>
+      ruled[index] ?? (!stateful && command.readOnly && mayRead(command, cwd, context).behavior === "allow"),
   );
-  if (covering.some((rule) => rule === undefined)) return undefined;
-  return covering.find((rule) => rule !== "read-only" && rule !== undefined) as EffectiveRule | undefined;
+  return covered ? first : undefined;
 }
 
 function applyBuiltins(subject: Subject, context: DecisionContext): Step | null {

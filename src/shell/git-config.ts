@@ -61,9 +61,9 @@ export function createGitConfigCheck(): (cwd: string) => boolean {
 function remember(judge: (file: string) => boolean): (file: string) => boolean {
   const seen = new Map<string, { stamp: string; harmless: boolean }>();
   return (file) => {
-    if (!exists(file)) return true;
-    const stat = lstatSync(file, { throwIfNoEntry: false });
-    if (!stat) return false;
+    const stat = lstatOrUnknown(file);
+    if (stat === null) return true;
+    if (stat === "unknown") return false;
     // ctime cannot be set back, unlike mtime.
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
     const known = seen.get(file);
@@ -133,9 +133,13 @@ function looksBare(cwd: string): boolean {
 
 /** A place we may not look into may hold anything. */
 function exists(path: string): boolean {
+  return lstatOrUnknown(path) !== null;
+}
+
+function lstatOrUnknown(path: string) {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    return (error as { code?: unknown }).code !== "ENOTDIR";
+    return (error as { code?: unknown }).code === "ENOTDIR" ? null : "unknown";
   }
 }
