@@ -14,6 +14,9 @@ export interface PtyLetta extends AsyncDisposable {
   readonly exited: Promise<number>;
 }
 
+/** Only a wait that is going to fail takes this long. */
+const LAST_WORDS_MS = 500;
+
 export async function openPty(
   args: string[],
   options: LettaOptions & { columns?: number; rows?: number } = {},
@@ -40,10 +43,13 @@ export async function openPty(
     env: childEnv(home, { TERM: "xterm-256color", ...options.env }),
     terminal,
   });
-  const exited = child.exited.then((code) => {
-    ended = true;
-    notify();
-    return code;
+  const exited = child.exited;
+  // Its last words may come through the terminal after it has ended.
+  void exited.then(() => {
+    setTimeout(() => {
+      ended = true;
+      notify();
+    }, LAST_WORDS_MS);
   });
   const text = () => Bun.stripANSI(raw).replaceAll("\r", "");
   return {
