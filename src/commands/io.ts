@@ -3,7 +3,7 @@
 
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import type { Env } from "@/store/env.ts";
 
 export interface Io {
@@ -56,7 +56,7 @@ function writeAll(fd: number, text: string): boolean {
     try {
       offset += writeSync(fd, bytes, offset);
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code;
+      const code = systemErrorCode(error);
       if (code === "EPIPE" || code === "ECONNRESET") return false;
       if (code === "EAGAIN") {
         // The pipe is non-blocking and full (a parent shares it so): wait for the reader without spinning.

@@ -62,12 +62,21 @@ export function errorMessage(error: unknown): string {
 /** True for the errors that an aborted `AbortSignal` causes in fetch, streams and our own waits. */
 export function isAbortError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return (
-    error.name === "AbortError" || (error as { code?: unknown }).code === "ABORT_ERR" || codeOf(error) === "cancelled"
-  );
+  return error.name === "AbortError" || systemErrorCode(error) === "ABORT_ERR" || codeOf(error) === "cancelled";
 }
 
 /** The code of an expected failure, `internal` for anything else. */
 export function codeOf(error: unknown): ErrorCode {
   return error instanceof LettaError ? error.code : "internal";
+}
+
+/** What the user can do next, when the error says it. */
+export function hintOf(error: unknown): string | undefined {
+  return error instanceof LettaError ? error.hint : undefined;
+}
+
+/** The `code` Node, Bun and SQLite put on their errors (`ENOSPC`, `SQLITE_FULL`). */
+export function systemErrorCode(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === "string" ? code : undefined;
 }

@@ -2,6 +2,7 @@
 // processes that lost their parents but still carry the command's mark in their environment.
 
 import { readdirSync, readFileSync } from "node:fs";
+import { systemErrorCode } from "./errors.ts";
 
 /** The variable that marks a command's processes; its value is unique per command. */
 export const MARK_VARIABLE = "LETTA_SHELL_ID";
@@ -53,7 +54,7 @@ export async function isGroupAlive(pgid: number): Promise<boolean> {
   try {
     process.kill(-pgid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return systemErrorCode(error) === "EPERM";
   }
   return (await listProcesses()).some((entry) => entry.group === pgid);
 }

@@ -4,14 +4,15 @@
 import { constants, lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { systemErrorCode } from "./errors.ts";
 
 /** `bytes` null deletes. `mode` is for a file that does not exist; default: what the umask gives. Follows symlinks.
  *  Throws the system's error. */
 export async function replaceFile(path: string, bytes: Uint8Array | null, mode?: number): Promise<void> {
   const target = followLinks(path);
   if (bytes === null) return rm(target, { force: true });
-  const old = await stat(target).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
+  const old = await stat(target).catch((error: unknown) => {
+    if (systemErrorCode(error) === "ENOENT") return null;
     throw error;
   });
   if (old === null) await mkdir(dirname(target), { recursive: true });
@@ -21,7 +22,7 @@ export async function replaceFile(path: string, bytes: Uint8Array | null, mode?:
     await writeAndRename(target, bytes, old, mode);
   } catch (error) {
     // A directory we may not write in, a file of another owner, a mount point, /proc: the file itself may still be writable.
-    if (old && IN_PLACE_CODES.has((error as NodeJS.ErrnoException).code ?? "")) return overwrite(target, bytes);
+    if (old && IN_PLACE_CODES.has(systemErrorCode(error) ?? "")) return overwrite(target, bytes);
     throw error;
   }
 }

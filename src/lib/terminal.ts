@@ -4,6 +4,7 @@
 
 import { writeSync } from "node:fs";
 import { isatty, ReadStream, WriteStream } from "node:tty";
+import { systemErrorCode } from "./errors.ts";
 
 export interface Terminal {
   /** Keys can be read one by one and the cursor can be moved. */
@@ -91,7 +92,7 @@ class FdWriter {
         progress ||= written > 0;
         this.#pending = this.#pending.subarray(written);
       } catch (error) {
-        if (error instanceof Error && "code" in error && (error.code === "EAGAIN" || error.code === "EINTR")) {
+        if (["EAGAIN", "EINTR"].includes(systemErrorCode(error) ?? "")) {
           this.#timer = setTimeout(() => this.#drain(), WRITE_RETRY_MS);
         } else {
           // Closed pipe or vanished terminal: nobody reads any more.

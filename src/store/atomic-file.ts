@@ -19,7 +19,7 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 
 export interface AtomicWriteOptions {
   /** Mode of a new file; an existing file keeps its own. Default 0o600. */
@@ -91,7 +91,7 @@ function tryCreate(path: string, lock: string, owner: string): boolean {
     writeFileSync(lock, owner, { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (systemErrorCode(error) === "EEXIST") return false;
     throw storageError(`cannot write ${path}`, error);
   }
 }
@@ -130,7 +130,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return codeOf(error) === "EPERM";
+    return systemErrorCode(error) === "EPERM";
   }
 }
 
@@ -191,7 +191,7 @@ function removeQuietly(path: string): void {
 }
 
 function storageError(message: string, cause: unknown): LettaError {
-  const code = codeOf(cause);
+  const code = systemErrorCode(cause);
   const hint =
     code === "ENOSPC" || code === "EDQUOT"
       ? "The disk is full. The old content is unchanged."
@@ -199,8 +199,4 @@ function storageError(message: string, cause: unknown): LettaError {
         ? "The place is not writable for this user. Set LETTA_HOME to a directory that is."
         : undefined;
   return new LettaError("storage", `${message}: ${errorMessage(cause)}`, { cause, ...(hint && { hint }) });
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error ? (error as { code?: unknown }).code : undefined;
 }

@@ -10,9 +10,8 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { migrate, SCHEMA_VERSION } from "./migrations.ts";
-import { codeOfSystemError } from "./system-error.ts";
 
 /** How long a statement waits for another process's write transaction. Ours take milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -54,14 +53,14 @@ export function reading<T>(db: Database, work: () => T): T {
 
 /** Names the file for what SQLite says about the disk or the file; passes everything else through, also our own bugs. */
 export function storageError(file: string, error: unknown): unknown {
-  const code = codeOfSystemError(error);
+  const code = systemErrorCode(error);
   return code?.startsWith("SQLITE_") && !BUGS.test(code) ? toStorageError(file, error) : error;
 }
 
 const BUGS = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOOBIG|SCHEMA)/;
 
 function toStorageError(file: string, error: unknown): unknown {
-  const code = codeOfSystemError(error);
+  const code = systemErrorCode(error);
   if (error instanceof LettaError || code === undefined) return error;
   const known = PROBLEMS.find((problem) => problem.codes.test(code));
   const what = known?.what ?? `cannot be used (${code})`;
@@ -149,7 +148,7 @@ function ensureWal(db: Database): void {
       db.run("PRAGMA journal_mode=WAL");
       return;
     } catch (error) {
-      if (attempt >= 200 || !codeOfSystemError(error)?.startsWith("SQLITE_BUSY")) throw error;
+      if (attempt >= 200 || !systemErrorCode(error)?.startsWith("SQLITE_BUSY")) throw error;
       Bun.sleepSync(10);
     }
   }

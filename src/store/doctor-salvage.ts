@@ -4,14 +4,13 @@
 
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync, rmSync } from "node:fs";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { openDatabase } from "./db.ts";
 import type { BackendRepairs } from "./doctor.ts";
 import { readPageRows } from "./doctor-pages.ts";
 import { removeDangling, replaceBroken } from "./doctor-tables.ts";
 import { currentOwner, isOwnerAlive } from "./owner.ts";
 import { SHADOW_SCHEMA } from "./shadow.ts";
-import { codeOfSystemError } from "./system-error.ts";
 
 /** Per table: a broken inner page makes every row below it unreadable, and halving must come to an end. */
 const MAX_FAILED_READS = 4_000;
@@ -85,7 +84,7 @@ function copyTables(file: string, to: Database, nowMs: number): TableReport[] {
     refuseWhileUsed(source, nowMs);
     return commonTables(source, to).map((table) => copyTable(source, to, table));
   } catch (error) {
-    if (codeOfSystemError(error)?.startsWith("SQLITE_")) return [];
+    if (systemErrorCode(error)?.startsWith("SQLITE_")) return [];
     throw error;
   } finally {
     from?.close();

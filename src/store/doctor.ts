@@ -4,7 +4,7 @@
 
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { storageError } from "./db.ts";
 import { checkFiles } from "./doctor-files.ts";
 import { salvageDatabase } from "./doctor-salvage.ts";
@@ -12,7 +12,6 @@ import { checkTables } from "./doctor-tables.ts";
 import { SCHEMA_VERSION } from "./migrations.ts";
 import type { Paths } from "./paths.ts";
 import type { SettingsStore } from "./settings.ts";
-import { codeOfSystemError } from "./system-error.ts";
 
 export interface Finding {
   /** Stable, for scripts: `database.integrity`. */
@@ -113,7 +112,7 @@ function checkIntegrity(db: Database, options: Required<DoctorOptions>): Finding
 
 /** Damage is only what SQLite calls damage: a busy file or one we may not read has other remedies. */
 function unusable(error: unknown, options: Required<DoctorOptions>): Finding {
-  const code = codeOfSystemError(error);
+  const code = systemErrorCode(error);
   if (code === undefined || /^SQLITE_(NOTADB|CORRUPT|FORMAT|ERROR)/.test(code)) {
     return damaged(errorMessage(error), options);
   }

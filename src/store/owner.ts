@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { codeOfSystemError } from "./system-error.ts";
+import { systemErrorCode } from "@/lib/errors.ts";
 
 /** Without a heartbeat for this long an owner counts as dead, wherever it runs. */
 export const OWNER_STALE_MS = 60_000;
@@ -37,7 +37,7 @@ function isPidAlive(pid: number): boolean {
     return true;
   } catch (error) {
     // EPERM: it exists, but belongs to another user.
-    return codeOfSystemError(error) === "EPERM";
+    return systemErrorCode(error) === "EPERM";
   }
 }
 

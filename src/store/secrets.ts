@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as v from "valibot";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import type { Env } from "./env.ts";
 import type { Paths } from "./paths.ts";
@@ -174,7 +174,7 @@ function readAuthFile(file: string): AuthFile {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    if ((error as { code?: unknown }).code === "ENOENT") return { version: 1, providers: {} };
+    if (systemErrorCode(error) === "ENOENT") return { version: 1, providers: {} };
     throw new LettaError("storage", `cannot read ${file}: ${errorMessage(error)}`, { cause: error });
   }
   try {

@@ -4,6 +4,7 @@
 import type { Database } from "bun:sqlite";
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { systemErrorCode } from "@/lib/errors.ts";
 import { replaceFile } from "@/lib/replace-file.ts";
 import type { Paths } from "./paths.ts";
 
@@ -312,7 +313,7 @@ function readIfThere(path: string): Uint8Array | null {
   try {
     return readFileSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (systemErrorCode(error) === "ENOENT") return null;
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 
 import { realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { errorMessage, LettaError, ToolError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode, ToolError } from "@/lib/errors.ts";
 import { followLinks, replaceFile } from "@/lib/replace-file.ts";
 import type { ShadowChange, ShadowStore } from "@/store/shadow.ts";
 import { SEEN_FILES, SHADOW_FILE_BYTES } from "./limits.ts";
@@ -46,7 +46,7 @@ export function sha256(bytes: Uint8Array): string {
 
 /** What the model reads when the system refuses a file operation. `cwd` helps with relative paths that went wrong. */
 export function fileError(error: unknown, path: string, cwd?: string): unknown {
-  const code = (error as NodeJS.ErrnoException).code;
+  const code = systemErrorCode(error);
   const messages: Record<string, string> = {
     ENOENT: `File does not exist: ${path}${cwd === undefined ? "" : ` (current directory: ${cwd})`}`,
     EACCES: `Permission denied: ${path}`,
@@ -84,7 +84,7 @@ async function readOld(target: string): Promise<{ bytes: Uint8Array | null | "to
     const mode = info.mode & 0o7777;
     return { bytes: info.size > SHADOW_FILE_BYTES ? "too large" : await readFile(target), mode };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { bytes: null, mode: null };
+    if (systemErrorCode(error) === "ENOENT") return { bytes: null, mode: null };
     throw error;
   }
 }

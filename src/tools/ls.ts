@@ -3,7 +3,7 @@
 import { type Dirent, readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { ToolError } from "@/lib/errors.ts";
+import { systemErrorCode, ToolError } from "@/lib/errors.ts";
 import { formatCount, plural } from "@/lib/text.ts";
 import { defineTool } from "./define-tool.ts";
 import { fileError } from "./file-store.ts";
@@ -45,8 +45,8 @@ function listDirectory(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") throw new ToolError(`Not a directory: ${path}. Use Read.`);
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") throw new ToolError(`Directory does not exist: ${path}`);
+    if (systemErrorCode(error) === "ENOTDIR") throw new ToolError(`Not a directory: ${path}. Use Read.`);
+    if (systemErrorCode(error) === "ENOENT") throw new ToolError(`Directory does not exist: ${path}`);
     throw fileError(error, path);
   }
 }

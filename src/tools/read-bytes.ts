@@ -3,7 +3,7 @@
 import { constants, readdirSync } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { ToolError } from "@/lib/errors.ts";
+import { systemErrorCode, ToolError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { formatCount } from "@/lib/text.ts";
 import { fileError, sha256 } from "./file-store.ts";
@@ -45,7 +45,7 @@ export async function findFileBytes(path: string, { maxBytes, tooLarge }: ReadLi
     if (bytes === null) throw new ToolError(`The file is too large: ${path}. ${tooLarge}`);
     return { bytes, seen: { mtimeMs: info.mtimeMs, size: bytes.length, sha256: sha256(bytes) } };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (systemErrorCode(error) === "ENOENT") return null;
     throw fileError(error, path);
   }
 }

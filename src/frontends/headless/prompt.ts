@@ -2,7 +2,7 @@
 
 import { basename, extname, resolve } from "node:path";
 import type { ContentPart, ImagePart } from "@/backend/wire.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import type { HeadlessOptions } from "./options.ts";
 import { MAX_STDIN_BYTES, type PipedInput, STDIN_SILENCE_MS } from "./stdin.ts";
 
@@ -106,10 +106,13 @@ async function loadBytes(absolute: string, shown: string, maxBytes: number): Pro
     return await file.bytes();
   } catch (cause) {
     if (cause instanceof LettaError) throw cause;
-    const code = cause instanceof Error ? (cause as NodeJS.ErrnoException).code : undefined;
-    throw new LettaError(code === "ENOENT" ? "not_found" : "usage", `cannot read ${shown}: ${errorMessage(cause)}`, {
-      cause,
-    });
+    throw new LettaError(
+      systemErrorCode(cause) === "ENOENT" ? "not_found" : "usage",
+      `cannot read ${shown}: ${errorMessage(cause)}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

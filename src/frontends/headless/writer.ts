@@ -3,7 +3,7 @@
 // left, or a full device, ends writing at once; the caller sees `closed` and stops the turn.
 
 import { write } from "node:fs";
-import { LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 
 /** Bytes that may wait before callers do. */
 const HIGH_WATER_BYTES = 256 * 1024;
@@ -90,9 +90,9 @@ class DescriptorWriter implements Writer {
   #end(error: unknown): void {
     this.#waiting = [];
     this.#waitingBytes = 0;
-    const code = errnoOf(error);
+    const code = systemErrorCode(error);
     if (code !== "EPIPE" && code !== "ECONNRESET") {
-      const reason = code === "ENOSPC" ? "the device is full" : error instanceof Error ? error.message : String(error);
+      const reason = code === "ENOSPC" ? "the device is full" : errorMessage(error);
       this.#failure = new LettaError("storage", `cannot write to standard output: ${reason}`, { cause: error });
     }
     this.#closed.abort();
@@ -103,12 +103,8 @@ function writeOnce(fd: number, bytes: Buffer, offset: number): Promise<number | 
   return new Promise((resolve, reject) => {
     write(fd, bytes, offset, bytes.length - offset, null, (error, written) => {
       if (!error) resolve(written);
-      else if (errnoOf(error) === "EAGAIN") resolve("again");
+      else if (systemErrorCode(error) === "EAGAIN") resolve("again");
       else reject(error);
     });
   });
-}
-
-function errnoOf(error: unknown): string | undefined {
-  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
 }
