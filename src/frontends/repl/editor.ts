@@ -5,7 +5,7 @@
 import type { Key } from "@/lib/terminal-keys.ts";
 import { graphemes } from "@/lib/terminal-text.ts";
 import { layout, moveRow } from "./editor-layout.ts";
-import { PASTE_CHARS, PASTE_LINES, UNDO_STEPS } from "./limits.ts";
+import { PASTE_CHARS, PASTE_LINES, RECALL_CHARS, UNDO_STEPS } from "./limits.ts";
 
 export interface Snapshot {
   text: string;
@@ -87,10 +87,11 @@ export function clearEditor(state: EditorState): EditorState {
   return { ...emptyEditor(state.history), killed: state.killed, shell: state.shell };
 }
 
-/** A text put back into the line, cursor at its end. */
+/** A text put back into the line, cursor at its end. A very long one is a placeholder, as when it was pasted. */
 export function withText(state: EditorState, text: string): EditorState {
   const shell = text.startsWith("!");
   const content = shell ? text.slice(1) : text;
+  if (content.length > RECALL_CHARS) return paste({ ...clearEditor(state), shell }, content);
   return { ...clearEditor(state), shell, text: content, cursor: content.length };
 }
 
@@ -320,7 +321,12 @@ function browse(state: EditorState, direction: -1 | 1): EditorState {
   const draft = state.entry === null ? (state.shell ? "!" : "") + state.text : state.draft;
   const shown = entry === history.length ? draft : (history[entry] ?? "");
   const next = withText(state, shown);
-  return { ...next, pastes: state.pastes, entry: entry === history.length ? null : entry, draft };
+  return {
+    ...next,
+    pastes: next.pastes.length > 0 ? next.pastes : state.pastes,
+    entry: entry === history.length ? null : entry,
+    draft,
+  };
 }
 
 function startSearch(state: EditorState): EditorState {

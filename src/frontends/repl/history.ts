@@ -6,7 +6,7 @@ import { appendFileSync, chmodSync, closeSync, mkdirSync, openSync, readFileSync
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { writeFileAtomic } from "@/store/atomic-file.ts";
-import { HISTORY_ENTRIES } from "./limits.ts";
+import { HISTORY_ENTRIES, HISTORY_ENTRY_CHARS } from "./limits.ts";
 
 const EntrySchema = v.object({ text: v.string(), project: v.string() });
 
@@ -36,6 +36,7 @@ export function createHistory(file: string, project: string): History {
       if (entries.at(-1) === text) return;
       if (isSecret(text)) return;
       entries = [...entries, text].slice(-HISTORY_ENTRIES);
+      if (text.length > HISTORY_ENTRY_CHARS) return;
       try {
         append(file, { text, project, at: new Date().toISOString() });
       } catch {

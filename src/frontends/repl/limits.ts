@@ -3,7 +3,11 @@
 /** A paste of more lines or characters becomes a placeholder. */
 export const PASTE_LINES = 5;
 export const PASTE_CHARS = 500;
+/** A longer text that comes back into the line becomes a placeholder too. */
+export const RECALL_CHARS = 5000;
 export const HISTORY_ENTRIES = 1000;
+/** Longer entries are remembered in this sitting only. */
+export const HISTORY_ENTRY_CHARS = 100_000;
 export const UNDO_STEPS = 200;
 export const COMPLETION_ROWS = 8;
 /** Files looked at for one `@` completion. */

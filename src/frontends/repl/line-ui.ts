@@ -97,25 +97,17 @@ export class LineUi implements Ui {
     const first = this.#view === null;
     this.#handlers = handlers;
     this.#view = view;
-    if (first) {
-      process.on("SIGINT", this.#onInterrupt);
-      this.#terminal.onData((bytes) => this.#receive(bytes));
-    }
+    if (first) this.#terminal.onData((bytes) => this.#receive(bytes));
     void this.#pump();
   }
 
   stop(): void {
     if (!this.#view) return;
     this.#view = null;
-    process.off("SIGINT", this.#onInterrupt);
     for (const resolve of this.#waiting.splice(0)) resolve(null);
     if (this.#prompted) this.#terminal.write("\n");
     this.#terminal.close();
   }
-
-  readonly #onInterrupt = (): void => {
-    if (!this.#handlers?.interrupt()) this.#handlers?.exit();
-  };
 
   /** Takes the next line as a message whenever nothing runs. */
   async #pump(): Promise<void> {

@@ -3,7 +3,7 @@
 
 import { openSession, planSession, type Selection, type Session, type SessionPlan } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
-import { EXIT_OK, EXIT_SIGTERM } from "@/exit-codes.ts";
+import { EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from "@/exit-codes.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { openTerminal, type Terminal } from "@/lib/terminal.ts";
 import type { ReplCommand } from "./commands/command.ts";
@@ -34,32 +34,35 @@ export async function runRepl(app: App, options: ReplOptions): Promise<number> {
   const now = options.now ?? Date.now;
   const theme = createTheme(!app.env.noColor && terminal.interactive);
   const ui = terminal.interactive ? new TerminalUi({ terminal, theme, now }) : new LineUi({ terminal, theme });
+  const signals = watchSignals(ui);
   try {
     const opened = await openWithChoices(app, options.selection, ui);
-    if (!opened) return EXIT_OK;
-    return await sit(app, opened, ui, options, now);
+    if (opened) await sit(app, opened, ui, signals, options, now);
+    return signals.exitCode;
   } finally {
+    signals.stop();
     ui.stop();
   }
 }
 
-async function sit(app: App, opened: Session, ui: Ui, options: ReplOptions, now: () => number): Promise<number> {
+async function sit(
+  app: App,
+  opened: Session,
+  ui: Ui,
+  signals: SignalWatch,
+  options: ReplOptions,
+  now: () => number,
+): Promise<void> {
   const history = createHistory(app.paths.history, app.settings.projectRoot ?? app.cwd);
   const session = new ReplSession({ app, ui, history, ...opened, now });
+  signals.session = session;
   session.print(headerLines(app, opened, ui));
   for (const warning of opened.warnings) session.warn(warning);
   for (const { file, message } of app.settings.problems) session.warn(`${file}: ${message}`);
   ui.start(handlersOf(session), session.view());
-  const signals = onSignals(session);
-  try {
-    const started = begin(session, options.initialPrompt);
-    await Promise.race([session.run(), session.untilForced()]);
-    await Promise.race([started, session.untilForced()]);
-    session.renderer.print(farewellLines(session), "user");
-    return signals.received ?? EXIT_OK;
-  } finally {
-    signals.dispose();
-  }
+  const started = begin(session, options.initialPrompt);
+  await Promise.race([session.run().then(() => started), session.untilForced()]);
+  session.renderer.print(farewellLines(session), "user");
 }
 
 /** After the first prompt is on screen. */
@@ -148,20 +151,36 @@ const EMPTY_VIEW: UiView = {
   history: () => [],
 };
 
-/** A closed terminal or a polite kill ends the sitting in order: the turn is aborted, its state saved. */
-function onSignals(session: ReplSession): { received: number | null; dispose(): void } {
-  const state = {
-    received: null as number | null,
-    dispose() {
+interface SignalWatch {
+  /** Null while agent and conversation are still being chosen. */
+  session: ReplSession | null;
+  exitCode: number;
+  stop(): void;
+}
+
+/** A closed terminal or a polite kill ends the sitting in order: the turn is aborted, its state is saved, the terminal
+ *  restored. SIGINT is what Ctrl-C sends where keys cannot be read: first it stops what runs. */
+function watchSignals(ui: Ui): SignalWatch {
+  const end = (exitCode: number): void => {
+    watch.exitCode = exitCode;
+    if (watch.session) watch.session.exit();
+    else ui.stop();
+  };
+  const interrupt = (): void => {
+    if (!watch.session?.interrupt()) end(EXIT_SIGINT);
+  };
+  const terminate = (): void => end(EXIT_SIGTERM);
+  const watch: SignalWatch = {
+    session: null,
+    exitCode: EXIT_OK,
+    stop() {
+      process.off("SIGINT", interrupt);
       process.off("SIGTERM", terminate);
       process.off("SIGHUP", terminate);
     },
   };
-  const terminate = (): void => {
-    state.received = EXIT_SIGTERM;
-    session.exit();
-  };
+  process.on("SIGINT", interrupt);
   process.on("SIGTERM", terminate);
   process.on("SIGHUP", terminate);
-  return state;
+  return watch;
 }

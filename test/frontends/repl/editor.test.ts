@@ -135,6 +135,13 @@ test("Enter in a search runs what was found", () => {
   expect(press(`${CTRL("r")}fir\r`, HISTORY).effects).toEqual([{ type: "submit", text: "first", shell: false }]);
 });
 
+test("a very long entry comes back as a placeholder and is sent whole", () => {
+  const long = "long line\n".repeat(2000);
+  const start = emptyEditor([long.trimEnd()]);
+  expect(shown(press(UP, start).state)).toBe("[Pasted text #1 +2000 lines]|");
+  expect(press(`${UP}\r`, start).effects).toEqual([{ type: "submit", text: long.trimEnd(), shell: false }]);
+});
+
 test("no key breaks the state, whatever comes", () => {
   const pieces = ["a", "日", "\n", "\r", UP, DOWN, LEFT, RIGHT, HOME, END, BACK, paste("x\ny"), "\x1bb", "\x1bd", "\\"];
   let seed = 7;
