@@ -3,8 +3,8 @@
 
 import type { CommandContext } from "@/commands/context.ts";
 import { EXIT_CODES } from "@/exit-codes.ts";
-import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
-import { type Env, readEnv } from "@/store/env.ts";
+import { codeOf, formatError, LettaError } from "@/lib/errors.ts";
+import { readEnv } from "@/store/env.ts";
 
 export async function runCli(argv: string[], vars?: Record<string, string | undefined>): Promise<number> {
   const env = readEnv(vars);
@@ -21,17 +21,9 @@ export async function runCli(argv: string[], vars?: Record<string, string | unde
     const { runRoot } = await import("@/commands/root.ts");
     return await runRoot(rest, context);
   } catch (error) {
-    printError(error, env);
+    console.error(formatError(error, { stack: env.debug }));
     return EXIT_CODES[codeOf(error)];
   }
-}
-
-/** `Error: …` on stderr, then the hint on its own line; stacks are debug output. */
-export function printError(error: unknown, env: Pick<Env, "debug">): void {
-  const lines = [`Error: ${errorMessage(error)}`];
-  if (error instanceof LettaError && error.hint) lines.push(error.hint);
-  if (env.debug && error instanceof Error && error.stack) lines.push(error.stack);
-  console.error(lines.join("\n"));
 }
 
 /** Spellings of other versions; both `--conv ID` and `--conv=ID` forms are the flag table's business. */

@@ -1,7 +1,7 @@
 // The provider part of `letta doctor`: what is connected, and with `--probe` whether it answers.
 
 import type { Core } from "@/app.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, hintOf } from "@/lib/errors.ts";
 import type { Connection } from "@/providers/connections.ts";
 import type { Finding } from "@/store/doctor.ts";
 
@@ -16,7 +16,7 @@ export async function checkProviders(core: Core, probe: boolean): Promise<Findin
     const connections = await listConnections(core.env, core.secrets);
     return [describe(core, connections), ...(probe ? await probeServers(core, connections) : [])];
   } catch (error) {
-    const hint = error instanceof LettaError ? error.hint : undefined;
+    const hint = hintOf(error);
     const text = `providers cannot be read: ${errorMessage(error)}`;
     return [{ id, status: "problem", text, ...(hint ? { hint } : {}) }];
   }
@@ -53,7 +53,7 @@ async function probeConnection(connection: Connection): Promise<Finding> {
     const models = await listEndpointModels(connection, { timeoutMs: PROBE_TIMEOUT_MS });
     return { id, status: "ok", text: `${connection.name} answers and offers ${models.length} models` };
   } catch (error) {
-    const hint = error instanceof LettaError ? error.hint : undefined;
+    const hint = hintOf(error);
     const text = `${connection.name} does not answer as it should: ${errorMessage(error)}`;
     // A server on this machine may simply be switched off.
     const status = connection.kind.local ? "note" : "problem";

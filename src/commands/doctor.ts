@@ -6,7 +6,7 @@ import { copyFileSync, existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, hintOf } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { type BackendRepairs, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
@@ -101,8 +101,8 @@ async function repairAll(
       if (repair.database) backup ??= backUp(core.paths.database, now());
       repairs.push({ id, description, done: true, text: await repair.run() });
     } catch (error) {
-      const hint = error instanceof LettaError && error.hint ? ` ${error.hint}` : "";
-      repairs.push({ id, description, done: false, text: `failed: ${errorMessage(error)}${hint}` });
+      const text = ["failed:", errorMessage(error), hintOf(error)].filter(Boolean).join(" ");
+      repairs.push({ id, description, done: false, text });
     }
   }
   if (backup)

@@ -7,7 +7,7 @@
 
 import type { ArgsDef } from "citty";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
-import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
+import { codeOf, describeError, formatError, LettaError } from "@/lib/errors.ts";
 import type { TableOptions } from "@/lib/table.ts";
 import type { Io } from "./io.ts";
 
@@ -57,11 +57,9 @@ export async function present<T>(
 
 /** The failure envelope on stdout, a line for people on stderr. */
 export function presentFailure(io: Io, error: unknown): number {
-  const hint = error instanceof LettaError ? error.hint : undefined;
-  const failure = { code: codeOf(error), message: errorMessage(error), ...(hint === undefined ? {} : { hint }) };
-  io.stdout(renderJson({ ok: false, error: failure }));
-  io.stderr(`Error: ${failure.message}\n${hint === undefined ? "" : `${hint}\n`}`);
-  return EXIT_CODES[failure.code];
+  io.stdout(renderJson({ ok: false, error: describeError(error) }));
+  io.stderr(`${formatError(error)}\n`);
+  return EXIT_CODES[codeOf(error)];
 }
 
 export function outputFormat(io: Io, args: OutputArgs, piped: "text" | "json" = "text"): OutputFormat {

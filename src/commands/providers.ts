@@ -3,7 +3,7 @@
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
-import { codeOf, type ErrorCode, errorMessage, LettaError } from "@/lib/errors.ts";
+import { describeError, type ErrorCode, LettaError } from "@/lib/errors.ts";
 import { renderTable } from "@/lib/table.ts";
 import { type Connection, connectedHint, listConnections } from "@/providers/connections.ts";
 import { probeLocalServers } from "@/providers/local-servers.ts";
@@ -135,9 +135,7 @@ async function statusOf(core: Core, connection: Connection, timeoutMs?: number):
     const { models } = await verifyConnection(connection, timeoutMs);
     return { ...status, reachable: connection.kind.listing === "catalogue" ? null : true, models: models.length };
   } catch (error) {
-    const hint = error instanceof LettaError ? error.hint : undefined;
-    const failure = { code: codeOf(error), message: errorMessage(error), ...(hint === undefined ? {} : { hint }) };
-    return { ...status, reachable: false, error: failure };
+    return { ...status, reachable: false, error: describeError(error) };
   }
 }
 

@@ -1,7 +1,8 @@
 // How a turn ends: the reasons, their words and their next step, before they are written down as a `TurnResult`.
 
 import type { StopReason } from "@/backend/wire.ts";
-import { codeOf, type ErrorCode, errorMessage, LettaError } from "@/lib/errors.ts";
+import { codeOf, describeError, type ErrorCode, LettaError } from "@/lib/errors.ts";
+import { plural } from "@/lib/text.ts";
 import type { LeaseHolder } from "@/store/leases.ts";
 import type { TurnError } from "./events.ts";
 import { INTERRUPTED } from "./execute.ts";
@@ -41,13 +42,7 @@ const STOP_TEXT: Partial<Record<StopReason, { code?: ErrorCode; message: string;
 };
 
 export function toTurnError(error: unknown): TurnError {
-  const hint = error instanceof LettaError ? error.hint : undefined;
-  return {
-    code: codeOf(error),
-    message: errorMessage(error),
-    retryable: codeOf(error) === "network",
-    ...(hint !== undefined && { hint }),
-  };
+  return { ...describeError(error), retryable: codeOf(error) === "network" };
 }
 
 export function failed(error: unknown): Ending {
@@ -73,7 +68,7 @@ export function failedStop(stopReason: StopReason): StopReason {
 
 export function withBudgetNote(error: TurnError, retriesUsed: number): TurnError {
   const { code, message, hint, retryable, status } = error;
-  const note = retriesUsed > 0 ? ` (after ${retriesUsed} ${retriesUsed === 1 ? "retry" : "retries"})` : "";
+  const note = retriesUsed > 0 ? ` (after ${plural(retriesUsed, "retry", "retries")})` : "";
   return {
     code,
     message: message + note,

@@ -75,6 +75,19 @@ export function hintOf(error: unknown): string | undefined {
   return error instanceof LettaError ? error.hint : undefined;
 }
 
+/** What there is to say about any thrown value, without its stack. */
+export function describeError(error: unknown): { code: ErrorCode; message: string; hint?: string } {
+  const hint = hintOf(error);
+  return { code: codeOf(error), message: errorMessage(error), ...(hint !== undefined && { hint }) };
+}
+
+/** `Error: …`, the hint on its own line, and on request the stack: how every surface tells people about a failure. */
+export function formatError(error: unknown, { stack = false } = {}): string {
+  const { message, hint } = describeError(error);
+  const where = stack && error instanceof Error ? error.stack : undefined;
+  return [`Error: ${message}`, hint, where].filter(Boolean).join("\n");
+}
+
 /** The `code` Node, Bun and SQLite put on their errors (`ENOSPC`, `SQLITE_FULL`). */
 export function systemErrorCode(error: unknown): string | undefined {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;

@@ -3,7 +3,7 @@
 
 import { type ModelAdapter, type ModelEvent, type ModelRequest, ProviderError } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
-import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
+import { codeOf, errorMessage, hintOf } from "@/lib/errors.ts";
 import type { Env } from "@/store/env.ts";
 import type { Secrets } from "@/store/secrets.ts";
 import type { SettingsStore } from "@/store/settings.ts";
@@ -181,7 +181,7 @@ function asProviderError(error: unknown, signal: AbortSignal): ProviderError {
   if (error instanceof ProviderError) return error;
   // A credentials file that does not parse, a keychain that is locked.
   const code = codeOf(error) === "auth" ? "auth" : "provider";
-  const hint = error instanceof LettaError ? error.hint : undefined;
+  const hint = hintOf(error);
   return new ProviderError(code, errorMessage(error), {
     cause: error,
     retryable: false,

@@ -4,7 +4,7 @@
 
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { errorMessage, hintOf, systemErrorCode } from "@/lib/errors.ts";
 import { storageError } from "./db.ts";
 import { checkFiles } from "./doctor-files.ts";
 import { salvageDatabase } from "./doctor-salvage.ts";
@@ -117,7 +117,7 @@ function unusable(error: unknown, options: Required<DoctorOptions>): Finding {
     return damaged(errorMessage(error), options);
   }
   const known = storageError(options.paths.database, error);
-  const hint = known instanceof LettaError ? known.hint : undefined;
+  const hint = hintOf(known);
   return { id: "database.open", status: "problem", text: errorMessage(known), ...(hint ? { hint } : {}) };
 }
 

@@ -3,7 +3,7 @@
 import { toErrorType } from "@/backend/error-types.ts";
 import { ProviderError } from "@/backend/model.ts";
 import type { StopReason, WireError } from "@/backend/wire.ts";
-import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
+import { codeOf, errorMessage, hintOf } from "@/lib/errors.ts";
 
 export interface RunFailure {
   error: Omit<WireError, "message_type" | "seq_id">;
@@ -15,7 +15,7 @@ const CONNECT_HINT =
 
 export function toRunFailure(error: unknown, runId: string): RunFailure {
   const code = codeOf(error);
-  const hint = error instanceof LettaError ? error.hint : undefined;
+  const hint = hintOf(error);
   const provider = error instanceof ProviderError ? error : undefined;
   return {
     error: {

@@ -3,7 +3,7 @@
 import type { Session } from "@/agent/resolve.ts";
 import type { TurnResult } from "@/engine/events.ts";
 import { EXIT_CODES, EXIT_OK, EXIT_SIGINT } from "@/exit-codes.ts";
-import { codeOf, errorMessage, LettaError } from "@/lib/errors.ts";
+import { codeOf, describeError } from "@/lib/errors.ts";
 import { wireUsage } from "./lines.ts";
 import type { LineBody } from "./schema.ts";
 
@@ -56,12 +56,7 @@ export function failureBody(error: unknown, session: Session | null, durationMs:
 
 export function errorInfo(error: unknown): NonNullable<ResultBody["error"]> {
   const retryable = error instanceof Error && "retryable" in error && error.retryable === true;
-  return {
-    code: codeOf(error),
-    message: errorMessage(error),
-    ...(error instanceof LettaError && error.hint && { hint: error.hint }),
-    retryable,
-  };
+  return { ...describeError(error), retryable };
 }
 
 export function exitCodeOf(result: TurnResult): number {

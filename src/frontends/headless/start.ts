@@ -5,7 +5,7 @@ import { chooseBackend } from "@/agent/choose-backend.ts";
 import { requireLocalBackend } from "@/agent/resolve.ts";
 import type { App, AppOptions } from "@/app.ts";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
-import { codeOf, errorMessage } from "@/lib/errors.ts";
+import { codeOf, formatError } from "@/lib/errors.ts";
 import { LineStream } from "./line-stream.ts";
 import type { HeadlessOptions } from "./options.ts";
 import { createOutput } from "./output.ts";
@@ -51,26 +51,18 @@ export async function startHeadless(
       await output.line({ type: "error", message, stop_reason: stopReason, error: errorInfo(error), uuid });
     }
     await output.result(failureBody(error, io.session, performance.now() - startedAt));
-    noteError(error, note, appOptions.env.debug);
+    note(formatError(error, { stack: appOptions.env.debug }));
   } finally {
     const app = await opening.catch(() => null);
-    await app?.close().catch((error: unknown) => note(`Error: ${errorMessage(error)}`));
+    await app?.close().catch((error: unknown) => note(formatError(error)));
   }
   await writer.drain();
   if (writer.failure) {
-    note(`Error: ${writer.failure.message}`);
+    note(formatError(writer.failure));
     return EXIT_CODES[writer.failure.code];
   }
   // A reader that has seen enough (`| head`) is no failure.
   return writer.closed.aborted ? EXIT_OK : exitCode;
-}
-
-/** `Error: …`, its hint, and the stack of a bug. */
-export function noteError(error: unknown, note: (text: string) => void, debug: boolean): void {
-  const { message, hint } = errorInfo(error);
-  note(`Error: ${message}`);
-  if (hint) note(hint);
-  if (debug && error instanceof Error && error.stack) note(error.stack);
 }
 
 async function openApp(options: AppOptions): Promise<App> {
