@@ -4,7 +4,16 @@
 
 import type { Terminal } from "@/lib/terminal.ts";
 import { type Key, KeyDecoder } from "@/lib/terminal-keys.ts";
-import { textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
+import { toPlainLine, truncate } from "@/lib/terminal-text.ts";
+import {
+  type BottomStyle,
+  completionLines,
+  fieldArea,
+  inputArea,
+  inputColumns,
+  type OpenCompletion,
+  queueLines,
+} from "./bottom-view.ts";
 import { type Answer, type Choice, type ChoiceState, choiceKey, choiceLines, editField, openChoice } from "./choice.ts";
 import {
   clearEditor,
@@ -15,19 +24,17 @@ import {
   replaceRange,
   withText,
 } from "./editor.ts";
-import { layout } from "./editor-layout.ts";
-import { CLEAR_WINDOW_MS, COMPLETION_ROWS, EXIT_WINDOW_MS, QUESTION_GUARD_MS } from "./limits.ts";
+import { CLEAR_WINDOW_MS, EXIT_WINDOW_MS, QUESTION_GUARD_MS } from "./limits.ts";
 import { busyLine } from "./renderer.ts";
 import { type Bottom, Screen } from "./screen.ts";
 import { SYMBOLS, type Theme } from "./theme.ts";
-import type { Completion, Ui, UiHandlers, UiView } from "./ui.ts";
+import type { Ui, UiHandlers, UiView } from "./ui.ts";
 
 const FRAME_MS = 16;
 const SPINNER_MS = 100;
 /** A lone ESC is the Escape key when nothing follows for this long; a paste may pause longer. */
 const ESCAPE_MS = 40;
 const PASTE_MS = 2000;
-const QUEUE_ROWS = 3;
 
 interface OpenQuestion {
   state: ChoiceState<unknown>;
@@ -58,7 +65,7 @@ export class TerminalUi implements Ui {
   #handlers: UiHandlers | null = null;
   #view: UiView | null = null;
   #editor: EditorState = emptyEditor();
-  #completion: { found: Completion; selected: number } | null = null;
+  #completion: OpenCompletion | null = null;
   #question: OpenQuestion | null = null;
   #line: OpenLine | null = null;
   /** Questions are asked one after the other. */
@@ -216,7 +223,7 @@ export class TerminalUi implements Ui {
     if (surprised && this.#question) this.#question.openedAt = now;
     if (this.#completion && this.#completionKey(this.#completion, key)) return;
     const before = this.#editor;
-    const { state, effect } = editorKey(this.#withHistory(), key, this.#inputColumns());
+    const { state, effect } = editorKey(this.#withHistory(), key, inputColumns(this.#terminal.columns));
     this.#editor = state;
     if (effect) this.#apply(effect, before);
     if (state.text !== before.text || state.cursor !== before.cursor) this.#suggest();
@@ -300,7 +307,7 @@ export class TerminalUi implements Ui {
   }
 
   /** True when the key belonged to the open completion list. */
-  #completionKey(completion: { found: Completion; selected: number }, key: Key): boolean {
+  #completionKey(completion: OpenCompletion, key: Key): boolean {
     const { found, selected } = completion;
     const count = found.candidates.length;
     const candidate = found.candidates[selected];
@@ -361,14 +368,15 @@ export class TerminalUi implements Ui {
 
   #bottom(view: UiView): Bottom {
     const { columns, rows } = this.#terminal;
-    const input = this.#inputLines(columns, rows);
+    const style = { theme: this.theme, columns, rows };
+    const input = this.#inputLines(style);
     // A question stands alone: what else happens is shown again after the answer.
     const asking = this.#question !== null || this.#line !== null;
     const busy = asking ? null : view.busy();
     const frame = SYMBOLS.spinner[this.#frame % SYMBOLS.spinner.length] ?? "";
     const head = asking
       ? []
-      : [...(busy ? [busyLine({ ...busy, frame }, this.theme, columns)] : []), ...this.#queueLines(view, columns)];
+      : [...(busy ? [busyLine({ ...busy, frame }, this.theme, columns)] : []), ...queueLines(view.queue(), style)];
     const status = asking ? "" : view.status();
     const statusLines = status ? [this.theme.dim(truncate(status, columns - 1))] : [];
     const room = rows - 2 - head.length - statusLines.length - input.lines.length;
@@ -380,67 +388,12 @@ export class TerminalUi implements Ui {
     };
   }
 
-  #inputColumns(): number {
-    return Math.max(4, this.#terminal.columns - 3);
+  #inputLines(style: BottomStyle): Bottom {
+    if (this.#question) return choiceLines(this.#question.state, this.theme, style.columns);
+    if (this.#line) return fieldArea(this.#line, style.columns);
+    const input = inputArea(this.#editor, style);
+    const below = this.#completion ? completionLines(this.#completion, style) : [];
+    const hint = this.#hint ? [this.theme.dim(this.#hint)] : [];
+    return { lines: [...input.lines, ...below, ...hint], cursor: input.cursor };
   }
-
-  #inputLines(columns: number, rows: number): Bottom {
-    if (this.#question) {
-      const { lines, cursor } = choiceLines(this.#question.state, this.theme, columns);
-      return { lines, cursor };
-    }
-    if (this.#line) {
-      const { prompt, text, hidden } = this.#line;
-      const rows = wrap(`${prompt} ${hidden ? "*".repeat(text.length) : toPlainLine(text)}`, columns - 1);
-      return { lines: rows, cursor: { row: rows.length - 1, column: textWidth(rows.at(-1) ?? "") } };
-    }
-    const { search } = this.#editor;
-    if (search) return searchLines(search, this.#editor.history, this.theme);
-    const {
-      rows: textRows,
-      cursorRow,
-      cursorColumn,
-    } = layout(this.#editor.text, this.#editor.cursor, this.#inputColumns());
-    const visible = Math.max(3, Math.floor(rows / 2));
-    const from = Math.max(0, Math.min(cursorRow - visible + 1, textRows.length - visible));
-    const prompt = this.#editor.shell ? this.theme.yellow("!") : this.theme.cyan(">");
-    const lines = textRows
-      .slice(from, from + visible)
-      .map((row, index) => `${from + index === 0 ? prompt : " "} ${row.shown}`);
-    return {
-      lines: [...lines, ...this.#completionLines(columns), ...(this.#hint ? [this.theme.dim(this.#hint)] : [])],
-      cursor: { row: cursorRow - from, column: cursorColumn + 2 },
-    };
-  }
-
-  #completionLines(columns: number): string[] {
-    if (!this.#completion) return [];
-    const { found, selected } = this.#completion;
-    const from = Math.max(0, selected - COMPLETION_ROWS + 1);
-    const shown = found.candidates.slice(from, from + COMPLETION_ROWS);
-    const width = Math.min(30, Math.max(...shown.map(({ text }) => textWidth(text))));
-    return shown.map(({ text, hint }, index) => {
-      const mark = from + index === selected ? this.theme.cyan("❯") : " ";
-      const name = toPlainLine(text).padEnd(width);
-      return truncate(`${mark} ${name}${hint ? `  ${this.theme.dim(toPlainLine(hint))}` : ""}`, columns - 1);
-    });
-  }
-
-  #queueLines(view: UiView, columns: number): string[] {
-    const queue = view.queue();
-    if (queue.length === 0) return [];
-    const shown = queue.slice(0, QUEUE_ROWS).map((text) => `  ${toPlainLine(text)}`);
-    const more = queue.length > QUEUE_ROWS ? [`  … ${queue.length - QUEUE_ROWS} more`] : [];
-    return [`queued (${queue.length})`, ...shown, ...more].map((line) => this.theme.dim(truncate(line, columns - 1)));
-  }
-}
-
-function searchLines(search: NonNullable<EditorState["search"]>, history: readonly string[], theme: Theme): Bottom {
-  const label = `${search.failed ? "no match" : "search"}: `;
-  const found = search.entry === null ? "" : (history[search.entry] ?? "");
-  const query = toPlainLine(search.query);
-  return {
-    lines: [`${theme.cyan("<")} ${toPlainLine(found)}`, `${theme.dim(label)}${query}`],
-    cursor: { row: 1, column: textWidth(label + query) },
-  };
 }
