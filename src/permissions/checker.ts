@@ -9,7 +9,14 @@ import type { Trust } from "@/store/trust.ts";
 import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
 import { coversTool } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
-import { createLinkFollower, createPlaces, expandHome, type Places } from "./places.ts";
+import {
+  createDirectoryMemo,
+  createLinkFollower,
+  createPlaces,
+  expandHome,
+  type Place,
+  type Places,
+} from "./places.ts";
 import { canonicalTool, formatRule, parseRule } from "./rules.ts";
 import { findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
@@ -63,6 +70,7 @@ class Checker implements PermissionChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
   readonly #isGitHarmless = createGitConfigCheck();
+  readonly #findCwd: () => Place;
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
   #derived: {
@@ -75,6 +83,7 @@ class Checker implements PermissionChecker {
 
   constructor(options: PermissionCheckerOptions) {
     this.#options = options;
+    this.#findCwd = createDirectoryMemo(options.cwd);
     const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>
       rules.map((rule) => ({ effect, rule: normalise(rule), source: "cli" }));
     this.#cli = [...fromFlag("allow", options.allowedTools), ...fromFlag("deny", options.disallowedTools)];
@@ -109,7 +118,7 @@ class Checker implements PermissionChecker {
       mode,
       modeSource,
       rules,
-      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower() },
+      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
       isGitHarmless: this.#isGitHarmless,
     };
     const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
@@ -239,14 +248,18 @@ class Checker implements PermissionChecker {
   #toVerdict(worst: ReturnType<typeof decide>, decided: Parameters<typeof suggestRules>[0], places: Places): Verdict {
     const { behavior, always, reason, trace } = worst;
     if (behavior !== "ask") return { behavior, reason, trace };
-    const allowFlag = findAllowFlag(decided, places);
+    // Only looked at when somebody is asked, or told how it would have been allowed.
     return {
       behavior,
       always,
       reason,
       trace,
-      suggestions: suggestRules(decided, places),
-      ...(allowFlag && { allowFlag }),
+      get suggestions() {
+        return suggestRules(decided, places);
+      },
+      get allowFlag() {
+        return findAllowFlag(decided, places);
+      },
     };
   }
 }

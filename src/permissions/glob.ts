@@ -52,6 +52,7 @@ export function matchSegments(pattern: string[], path: string[]): boolean {
 
 /** One name without slashes. */
 export function matchName(pattern: string, name: string): boolean {
+  if (!/[*?[\\]/.test(pattern)) return pattern === name;
   const tokens = tokenise(pattern);
   let [at, star, mark, position] = [0, -1, 0, 0];
   while (position < name.length) {

@@ -132,7 +132,7 @@ export function allowsEveryCommand(rule: Rule): boolean {
 /** One simple command of the call. */
 export function allowsArgv(rule: Rule, argv: string[]): boolean {
   if (rule.tool !== "Bash") return false;
-  const pattern = parseShellPattern(rule.payload);
+  const pattern = findShellPattern(rule);
   return pattern !== null && matchWords(pattern, argv);
 }
 
@@ -144,7 +144,7 @@ export function allowsText(rule: Rule, command: string): boolean {
 export function governsShell(rule: Rule, call: ShellCall): boolean {
   if (rule.tool !== "Bash") return false;
   if (allowsEveryCommand(rule) || allowsText(rule, call.command)) return true;
-  const pattern = parseShellPattern(rule.payload) ?? { words: looseWords(rule.payload), rest: true };
+  const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
   if (call.loose.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
   return call.analysis.kind === "opaque" && isMentioned(pattern.words, call.flat);
@@ -154,6 +154,18 @@ interface ShellPattern {
   words: string[];
   /** Further words may follow. */
   rest: boolean;
+}
+
+/** Rules do not change: each is taken apart once. */
+const shellPatterns = new WeakMap<Rule, { pattern: ShellPattern | null }>();
+
+function findShellPattern(rule: Rule): ShellPattern | null {
+  let known = shellPatterns.get(rule);
+  if (!known) {
+    known = { pattern: parseShellPattern(rule.payload) };
+    shellPatterns.set(rule, known);
+  }
+  return known.pattern;
 }
 
 /** Null when the payload is not made of plain words. */

@@ -1,8 +1,8 @@
 // Paths as permission checks see them: lexically normalised, and as they really are after following links. Pure except
 // for the `realpath` function that is handed in.
 
-import { lstatSync, readlinkSync } from "node:fs";
-import { dirname, isAbsolute, join, parse, resolve } from "node:path";
+import { lstatSync, readlinkSync, statSync } from "node:fs";
+import { dirname, isAbsolute, parse, resolve, sep } from "node:path";
 
 /** What a caller knows about where this process works. All absolute. */
 export interface PlacesInput {
@@ -113,25 +113,25 @@ export function comparable(path: string): string {
 }
 
 /** Follows links part by part, as the kernel does. A link whose target does not exist yet still leads there: a write
- *  would create the target. Remembers what it saw, so it must not live longer than one check. */
-export function createLinkFollower(): (path: string) => string {
+ *  would create the target. Remembers what it saw, so it must not live longer than one check. `start` is a directory
+ *  whose real path is known already. */
+export function createLinkFollower(start?: Place): (path: string) => string {
   const known = new Map<string, string>();
   const follow = (path: string, depth: number): string => {
     if (depth > MAX_LINKS) throw new Error(`too many links: ${path}`);
-    const { root } = parse(path);
-    return path
-      .slice(root.length)
-      .split(process.platform === "win32" ? /[/\\]/ : "/")
-      .reduce((current, part) => {
-        if (part === "" || part === ".") return current;
-        return part === ".." ? dirname(current) : step(join(current, part), depth);
-      }, root);
+    const shortcut = start && path.startsWith(`${start.lexical}/`) ? start : null;
+    let current = shortcut ? shortcut.real : parse(path).root;
+    for (const part of path.slice(shortcut ? shortcut.lexical.length : current.length).split(SEPARATOR)) {
+      if (part === "" || part === ".") continue;
+      current =
+        part === ".." ? dirname(current) : step(current.endsWith(sep) ? current + part : current + sep + part, depth);
+    }
+    return current;
   };
   const step = (candidate: string, depth: number): string => {
     let real = known.get(candidate);
     if (real !== undefined) return real;
-    const isLink = lstatOrNull(candidate)?.isSymbolicLink() ?? false;
-    if (!isLink) real = candidate;
+    if (!lstatOrNull(candidate)?.isSymbolicLink()) real = candidate;
     else {
       const target = readlinkSync(candidate);
       real = follow(isAbsolute(target) ? target : `${dirname(candidate)}/${target}`, depth + 1);
@@ -139,8 +139,22 @@ export function createLinkFollower(): (path: string) => string {
     known.set(candidate, real);
     return real;
   };
-  return (path) => follow(path, 0);
+  return (path) => (path === start?.lexical ? start.real : follow(path, 0));
 }
+
+/** Real path of one directory, followed again only when another directory is found under its name. */
+export function createDirectoryMemo(directory: string): () => Place {
+  let memo: { id: string; place: Place } | undefined;
+  return () => {
+    const stat = statSync(directory, { throwIfNoEntry: false });
+    const id = stat ? `${stat.dev} ${stat.ino}` : "";
+    if (memo === undefined || memo.id !== id)
+      memo = { id, place: { lexical: directory, real: createLinkFollower()(directory) } };
+    return memo.place;
+  };
+}
+
+const SEPARATOR = process.platform === "win32" ? /[/\\]/ : "/";
 
 /** What kernels follow before they give up. */
 const MAX_LINKS = 40;

@@ -13,7 +13,7 @@ const MAX_COMMANDS = 64;
  *  they blur where words end, or what a person sees. Lone surrogates are not text. */
 const SUSPICIOUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|(?! )[\p{Zs}\p{Zl}\p{Zp}]|[\p{Cf}\p{Cs}\p{Co}]/u;
 
-const BARE = /[A-Za-z0-9_@%+=:,./-]/;
+const BARE = /[A-Za-z0-9_@%+=:,./-]+/y;
 /** Literal inside a word, special at its start (home directories, history, zsh's `=cmd` and extended globs). */
 const BARE_INSIDE = /[~^]/;
 const ESCAPABLE = /[!-/:-@[-`{-~ ]/;
@@ -21,6 +21,8 @@ const ESCAPABLE = /[!-/:-@[-`{-~ ]/;
 const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 /** Output thrown away or joined; nothing else about redirection is plain. Must end at a blank or an operator. */
 const HARMLESS_REDIRECT = /(?:2>&1|1>&2|>&2|[12]?> ?\/dev\/null)(?=[ \t;|&]|$)/y;
+
+const OPERATORS = ["&&", "||", ";", "|"];
 
 /** Words that start shell grammar instead of naming a program. */
 const RESERVED = new Set(
@@ -71,11 +73,11 @@ class Lexer {
       return;
     }
     HARMLESS_REDIRECT.lastIndex = this.#at;
-    if (this.#words.length > 0 && HARMLESS_REDIRECT.test(this.text)) {
+    if ((char === ">" || char === "1" || char === "2") && this.#words.length > 0 && HARMLESS_REDIRECT.test(this.text)) {
       this.#at = HARMLESS_REDIRECT.lastIndex;
       return;
     }
-    const operator = ["&&", "||", ";", "|"].find((candidate) => this.text.startsWith(candidate, this.#at));
+    const operator = OPERATORS.find((candidate) => this.text.startsWith(candidate, this.#at));
     if (operator) {
       this.#at += operator.length;
       if (operator === "|" && this.text[this.#at] === "&") return "`|&`";
@@ -122,7 +124,13 @@ class Lexer {
       this.#at += 2;
       return next;
     }
-    if (BARE.test(char) || (BARE_INSIDE.test(char) && /[A-Za-z0-9]$/.test(word)) || isPlainLetter(char)) {
+    BARE.lastIndex = this.#at;
+    const run = BARE.exec(this.text)?.[0];
+    if (run !== undefined) {
+      this.#at += run.length;
+      return run;
+    }
+    if ((BARE_INSIDE.test(char) && /[A-Za-z0-9]$/.test(word)) || isPlainLetter(char)) {
       this.#at += 1;
       return char;
     }
