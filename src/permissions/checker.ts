@@ -246,14 +246,23 @@ class Checker implements PermissionChecker {
   }
 
   #toVerdict(worst: ReturnType<typeof decide>, decided: Parameters<typeof suggestRules>[0], places: Places): Verdict {
-    const { behavior, always, reason, trace } = worst;
-    if (behavior !== "ask") return { behavior, reason, trace };
-    // Only looked at when somebody is asked, or told how it would have been allowed.
+    const { behavior, always, reason } = worst;
+    if (behavior !== "ask")
+      return {
+        behavior,
+        reason,
+        get trace() {
+          return worst.trace;
+        },
+      };
     return {
       behavior,
       always,
       reason,
-      trace,
+      get trace() {
+        return worst.trace;
+      },
+      // Only looked at when somebody is asked, or told how it would have been allowed.
       get suggestions() {
         return suggestRules(decided, places);
       },

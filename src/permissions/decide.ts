@@ -41,7 +41,7 @@ export interface Decision {
   /** Only for `ask`. */
   always: boolean;
   reason: PermissionReason;
-  trace: PermissionReason[];
+  readonly trace: PermissionReason[];
 }
 
 type Step = { behavior: Decision["behavior"]; always?: boolean; reason: PermissionReason };
@@ -51,16 +51,25 @@ const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project
 
 export function decide(target: PermissionTarget, context: DecisionContext): Decision {
   const subject = toSubject(target, context.places);
-  const trace: PermissionReason[] = [];
-  let winner: Step | null = null;
+  const { behavior, always = false, reason } = firstStep(subject, context) ?? askByDefault(subject, context.mode);
+  return {
+    behavior,
+    always,
+    reason,
+    // What else would have answered is only worked out for whoever looks.
+    get trace() {
+      const reasons = STEPS.flatMap((step) => step(subject, context)?.reason ?? []);
+      return reasons.length > 0 ? reasons : [reason];
+    },
+  };
+}
+
+function firstStep(subject: Subject, context: DecisionContext): Step | null {
   for (const step of STEPS) {
     const result = step(subject, context);
-    if (!result) continue;
-    trace.push(result.reason);
-    winner ??= result;
+    if (result) return result;
   }
-  const { behavior, always = false, reason } = winner ?? askByDefault(subject, context.mode);
-  return { behavior, always, reason, trace: winner ? trace : [reason] };
+  return null;
 }
 
 /** A call wants several things: the strictest answer is the call's. */

@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { analyseCommand, type CommandAnalysis } from "@/shell/analyse.ts";
-import { baseName, hasDynamicCommand, type LooseCommand, looseCommands, unquoted } from "@/shell/loose-words.ts";
+import { baseName, type LooseCommand, type LooseScan, scanLoosely, unquoted } from "@/shell/loose-words.ts";
 import { parsePlainWords } from "@/shell/plain-words.ts";
 import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
@@ -107,20 +107,23 @@ export interface ShellCall {
 /** The over-approximation is only computed when a rule or program needs it; most checks do not. */
 export function toShellCall(command: string): ShellCall {
   const analysis = analyseCommand(command);
-  let [loose, flat]: [LooseCommand[] | undefined, string | undefined] = [undefined, undefined];
+  let [scan, flat]: [LooseScan | undefined, string | undefined] = [undefined, undefined];
+  const scanned = () => {
+    scan ??= scanLoosely(command);
+    return scan;
+  };
   return {
     command,
     analysis,
     get loose() {
-      loose ??= looseCommands(command);
-      return loose;
+      return scanned().commands;
     },
     get flat() {
       flat ??= unquoted(command);
       return flat;
     },
     get dynamic() {
-      return analysis.kind === "opaque" && hasDynamicCommand(command);
+      return analysis.kind === "opaque" && scanned().dynamic;
     },
   };
 }
@@ -147,13 +150,15 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
   if (call.loose.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
-  return call.analysis.kind === "opaque" && isMentioned(pattern.words, call.flat);
+  return call.analysis.kind === "opaque" && isMentioned(pattern, call.flat);
 }
 
 interface ShellPattern {
   words: string[];
   /** Further words may follow. */
   rest: boolean;
+  /** The words as expressions that find them in any text; made when first needed. */
+  mentions?: RegExp[];
 }
 
 /** Rules do not change: each is taken apart once. */
@@ -231,15 +236,16 @@ function withBaseName([name = "", ...args]: string[]): string[] {
 }
 
 /** All words of the rule in order, or its first one where expansions could spell the rest. */
-function isMentioned(words: string[], flat: string): boolean {
-  const positions = words
+function isMentioned(pattern: ShellPattern, flat: string): boolean {
+  pattern.mentions ??= pattern.words
     .filter((word) => word !== "*")
     .map((word) => new RegExp(`(?<![\\w.-])${RegExp.escape(word)}(?![\\w-])`));
-  if (positions.length === 0 || !positions[0]!.test(flat)) return positions.length === 0;
+  const [first] = pattern.mentions;
+  if (!first?.test(flat)) return first === undefined;
   if (/[$`*?[{]/.test(flat)) return true;
   let rest = flat;
-  return positions.every((pattern) => {
-    const found = pattern.exec(rest);
+  return pattern.mentions.every((mention) => {
+    const found = mention.exec(rest);
     if (found) rest = rest.slice(found.index + found[0].length);
     return found !== null;
   });

@@ -8,9 +8,19 @@ export interface LooseCommand {
   writes: string[];
 }
 
-/** Every command that may be in the text, outer and inner ones. */
-export function looseCommands(command: string): LooseCommand[] {
-  return splitLoosely(command.slice(0, MAX_SCAN)).flatMap((loose) => [loose, ...unwrap(loose.argv, 0)]);
+export interface LooseScan {
+  /** Every command that may be in the text, outer and inner ones. */
+  commands: LooseCommand[];
+  /** The name of some command is only known when it runs. */
+  dynamic: boolean;
+}
+
+export function scanLoosely(command: string): LooseScan {
+  const outer = splitLoosely(command.slice(0, MAX_SCAN));
+  return {
+    commands: outer.flatMap((loose) => [loose, ...unwrap(loose.argv, 0)]),
+    dynamic: outer.some(({ argv }) => argv[0] !== undefined && /[$`*?[\]{}]/.test(argv[0])),
+  };
 }
 
 /** Inner commands of an argv: what `sudo`, `env`, `xargs`, `sh -c`, `find -exec` and the like would run. */
@@ -49,13 +59,6 @@ export function unquoted(command: string): string {
     .slice(0, MAX_SCAN)
     .replace(/\\\n/g, "")
     .replace(/['"\\]/g, "");
-}
-
-/** The name of some command is only known when it runs. */
-export function hasDynamicCommand(command: string): boolean {
-  return splitLoosely(command.slice(0, MAX_SCAN)).some(
-    ({ argv }) => argv[0] !== undefined && /[$`*?[\]{}]/.test(argv[0]),
-  );
 }
 
 /** Longer text is not scanned further; it is opaque anyway. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { analyseCommand } from "@/shell/analyse.ts";
 import { createGitConfigCheck, isHarmlessText } from "@/shell/git-config.ts";
-import { looseCommands } from "@/shell/loose-words.ts";
+import { scanLoosely } from "@/shell/loose-words.ts";
 
 test.each([
   ["ls", ["."]],
@@ -255,12 +255,12 @@ test.each([
   ["eval 'rm x'", "rm x"],
   ["f() { rm x; }", "rm x"],
 ])("%s may run %s", (command, inner) => {
-  const found = looseCommands(command).map(({ argv }) => argv.join(" "));
+  const found = scanLoosely(command).commands.map(({ argv }) => argv.join(" "));
   expect(found.some((text) => text === inner || text.startsWith(`${inner} `))).toBe(true);
 });
 
 test("targets of redirects are seen in any spelling", () => {
-  const writes = (command: string) => looseCommands(command).flatMap((loose) => loose.writes);
+  const writes = (command: string) => scanLoosely(command).commands.flatMap((loose) => loose.writes);
   expect(writes("echo x > a")).toEqual(["a"]);
   expect(writes("echo x 2>>a.log >|b")).toEqual(["a.log", "b"]);
   expect(writes("x &>'c d'")).toEqual(["c d"]);
