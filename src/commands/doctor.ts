@@ -7,6 +7,7 @@ import { join, relative } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { type BackendRepairs, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
@@ -139,7 +140,7 @@ async function checkRipgrep(core: Core): Promise<Finding> {
   }
   const file = join(ripgrepDirectory(core.paths) ?? core.paths.bin, process.platform === "win32" ? "rg.exe" : "rg");
   if (!existsSync(file)) return { id, status: "ok", text: "ripgrep is built in and is unpacked when first used" };
-  const hash = new Bun.CryptoHasher("sha256").update(await Bun.file(file).arrayBuffer()).digest("hex");
+  const hash = sha256(await Bun.file(file).bytes());
   if (hash === ripgrepBinary.sha256) return { id, status: "ok", text: `ripgrep is unpacked and unchanged (${file})` };
   if (relative(core.paths.bin, file).startsWith("..")) {
     return { id, status: "problem", text: `${file} is not the ripgrep that was unpacked there`, hint: "Remove it." };

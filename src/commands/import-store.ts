@@ -7,6 +7,7 @@ import type { LocalContext } from "@/backend/local/context.ts";
 import { insertRow } from "@/backend/local/conversations.ts";
 import { insertMessage, type MessageMeta } from "@/backend/local/messages.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { durable } from "@/store/db.ts";
 import {
   listUpstreamAgents,
@@ -193,9 +194,7 @@ function emptyStats(before: number, after: number): CompactionStats {
 
 /** The other client counts messages per store, so its ids may repeat between two stores. */
 function storedId(key: string, id: string): string {
-  return id.startsWith("ui-msg-")
-    ? `${id}-${new Bun.CryptoHasher("sha256").update(key).digest("hex").slice(0, 12)}`
-    : id;
+  return id.startsWith("ui-msg-") ? `${id}-${sha256(key).slice(0, 12)}` : id;
 }
 
 /** Rows keep the time at which they were written there. */

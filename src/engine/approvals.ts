@@ -3,6 +3,7 @@
 // model; it never runs with guessed arguments.
 
 import { errorMessage, ToolError } from "@/lib/errors.ts";
+import { isRecord, parseJson } from "@/lib/json.ts";
 import type { PermissionChecker, PermissionReason, Verdict } from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
@@ -232,12 +233,6 @@ export function formatDenial(verdict: Exclude<Verdict, { behavior: "allow" }>): 
 /** Null for anything but a complete JSON object. An empty text is the empty object: some providers send no arguments so. */
 function parseArguments(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null; // the caller tells the model; the text itself is in the transcript
-  }
+  const value = parseJson(text);
+  return isRecord(value) ? value : null;
 }

@@ -22,17 +22,3 @@ export class RetryBudget {
     return { attempt: this.#used, delayMs: Math.round(retryAfterMs ?? Math.min(backoffMs, RETRY_CAP_MS)) };
   }
 }
-
-/** Resolves after the time or as soon as the signal aborts. */
-export async function abortableWait(delayMs: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, delayMs);
-    signal.addEventListener("abort", done, { once: true });
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-  });
-}

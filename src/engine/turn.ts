@@ -2,6 +2,7 @@
 // here and nowhere else; front ends only watch and decide. Whatever happens inside, the turn ends with `turn_ended`.
 
 import type { AgentState, ApprovalItem, ContentPart, InputMessage } from "@/backend/wire.ts";
+import { wait } from "@/lib/abort.ts";
 import type { Lease } from "@/store/leases.ts";
 import type { AnyTool } from "@/tools/define-tool.ts";
 import { decideBatch, prepareCall } from "./approvals.ts";
@@ -24,7 +25,7 @@ import { executeBatch } from "./execute.ts";
 import { CUT_OFF_NOTE, composeUserContent, EMPTY_REPLY_NOTE, INTERRUPTED_NOTE, KILLED_NOTE } from "./input.ts";
 import { Budget, MAX_EMPTY_REPLIES, MAX_RETRIES } from "./limits.ts";
 import { describeLeftover, findLeftovers } from "./recovery.ts";
-import { abortableWait, RetryBudget } from "./retry.ts";
+import { RetryBudget } from "./retry.ts";
 
 /** Why a turn is being stopped from outside. */
 export type AbortCause = "user" | "timeout" | "lease_lost";
@@ -180,7 +181,7 @@ export class TurnDriver {
         reason: error.message,
         ...(outcome.runId && { runId: outcome.runId }),
       });
-      await abortableWait(delayMs, this.control.signal);
+      await wait(delayMs, this.control.signal);
       const abortedWhileWaiting = this.#aborted();
       if (abortedWhileWaiting) return { ending: abortedWhileWaiting };
       // Sending the same items again is safe: the backend ignores an otid it has stored. After visible text the model

@@ -3,6 +3,7 @@
 
 import { type ModelAdapter, type ModelEvent, type ModelRequest, ProviderError } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
+import { orAbort } from "@/lib/abort.ts";
 import { codeOf, errorMessage, hintOf } from "@/lib/errors.ts";
 import type { Env } from "@/store/env.ts";
 import type { Secrets } from "@/store/secrets.ts";
@@ -71,7 +72,7 @@ export function createModelAdapter({ env, settings, secrets, now = Date.now }: A
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     let model: ResolvedModel;
     try {
-      model = await unlessAborted(prepare(request, signal), signal);
+      model = await orAbort(prepare(request, signal), signal); // nobody who gave up should wait for a slow list
     } catch (error) {
       yield { type: "error", error: asProviderError(error, signal), partial: null };
       return;
@@ -159,21 +160,6 @@ function isMissingRoute(status: number | undefined, body: unknown): boolean {
 function overChatCompletions(model: ResolvedModel): ResolvedModel {
   const { compat: _, ...pi } = model.pi;
   return { ...model, pi: { ...pi, api: "openai-completions" } };
-}
-
-/** Nobody who gave up should wait for a slow list or a model that is being loaded. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 function asProviderError(error: unknown, signal: AbortSignal): ProviderError {

@@ -3,6 +3,7 @@
 
 import { ProviderError } from "@/backend/model.ts";
 import { errorMessage } from "@/lib/errors.ts";
+import { isRecord, parseJson } from "@/lib/json.ts";
 import { VERSION } from "@/version.ts";
 import type { Connection } from "./connections.ts";
 import { classifyFailure } from "./errors.ts";
@@ -241,16 +242,4 @@ function text(value: unknown): string | undefined {
 
 function number(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

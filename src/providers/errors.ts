@@ -3,6 +3,7 @@
 
 import { ProviderError } from "@/backend/model.ts";
 import type { LettaErrorOptions } from "@/lib/errors.ts";
+import { isRecord } from "@/lib/json.ts";
 import { type Connection, keyHint } from "./connections.ts";
 import type { WireFacts } from "./wire-tap.ts";
 
@@ -258,8 +259,4 @@ function formatSeconds(milliseconds: number): string {
 function firstLine(text: string): string {
   const line = text.trim().split("\n")[0] ?? "";
   return line.length > 500 ? `${line.slice(0, 500)}…` : line;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

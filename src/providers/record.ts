@@ -2,7 +2,6 @@
 // each model call one `request` line and its events. Requests are kept as fingerprints only, line by line, so that a
 // replay can say where a request differs without the file holding what was asked.
 
-import { createHash } from "node:crypto";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
 import {
@@ -14,6 +13,7 @@ import {
 } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { sha256 } from "@/lib/hash.ts";
 
 /** Passes everything through and writes it down. Throws `storage` when the file cannot be written. An existing file is
  *  replaced. */
@@ -220,7 +220,7 @@ function fingerprint(message: ModelMessage): Fingerprint {
 }
 
 function shortHash(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+  return sha256(text).slice(0, 12);
 }
 
 function sameMessages(a: Fingerprint[], b: Fingerprint[]): boolean {

@@ -3,6 +3,7 @@
 
 import type { AssistantMessage, AssistantMessageEvent } from "@earendil-works/pi-ai";
 import type { ModelAssistantMessage, ModelEvent, ModelRequest, ModelToolCall } from "@/backend/model.ts";
+import { isRecord, parseJson } from "@/lib/json.ts";
 import { fromPiMessage, toolCallId } from "./convert.ts";
 import type { ResolvedModel } from "./models.ts";
 
@@ -138,13 +139,6 @@ function checkArguments(
     if (needsNothing || Object.keys(given).length > 0) return { arguments: given };
     return { arguments: {}, argumentsError: "the arguments were empty" };
   }
-  try {
-    const parsed: unknown = JSON.parse(raw);
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) {
-      return { arguments: parsed as Record<string, unknown> };
-    }
-    return { arguments: {}, argumentsError: raw };
-  } catch {
-    return { arguments: {}, argumentsError: raw };
-  }
+  const parsed = parseJson(raw);
+  return isRecord(parsed) ? { arguments: parsed } : { arguments: {}, argumentsError: raw };
 }

@@ -10,6 +10,7 @@ import {
   ProviderError,
 } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
+import { wait } from "@/lib/abort.ts";
 
 export interface ScriptedStep {
   thinking?: string;
@@ -113,13 +114,7 @@ function block(type: "thinking" | "text", text: string): ModelAssistantMessage["
 
 /** False when the turn was aborted. */
 async function pause({ wordDelayMs, signal }: Playback): Promise<boolean> {
-  if (wordDelayMs > 0 && !signal.aborted) {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, wordDelayMs);
-    signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-    clearTimeout(timer);
-  }
+  if (wordDelayMs > 0) await wait(wordDelayMs, signal);
   return !signal.aborted;
 }
 

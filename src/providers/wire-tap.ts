@@ -3,6 +3,7 @@
 // really happened (status, error body, error events, terminator), so that failures are classified from facts and not
 // from an SDK's message text.
 
+import { parseJson } from "@/lib/json.ts";
 import type { Api } from "./kinds.ts";
 import { createEventParser, type ServerEvent } from "./sse.ts";
 
@@ -284,14 +285,6 @@ function plainHeaders(headers: Headers): Headers {
   plain.delete("content-encoding");
   plain.delete("content-length");
   return plain;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function hasType(value: unknown): value is { type: string } {

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, sep } from "node:path";
 import * as v from "valibot";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { isRecord } from "@/lib/json.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import { findJsonError } from "./json-position.ts";
 import type { SettingsProblem } from "./settings.ts";
@@ -125,7 +126,7 @@ function overlay(raw: Json, before: Json, after: Json): Json {
   for (const [key, value] of Object.entries(after)) {
     if (value === undefined) continue;
     const [old, known] = [result[key], before[key]];
-    result[key] = isObject(value) && isObject(old) ? overlay(old, isObject(known) ? known : {}, value) : value;
+    result[key] = isRecord(value) && isRecord(old) ? overlay(old, isRecord(known) ? known : {}, value) : value;
   }
   return result;
 }
@@ -141,14 +142,10 @@ function removeAt(root: Json, path: (string | number)[]): boolean {
       parent.splice(key, 1);
       return true;
     }
-    if (isObject(parent) && Object.hasOwn(parent, key)) {
+    if (isRecord(parent) && Object.hasOwn(parent, key)) {
       delete parent[key];
       return true;
     }
   }
   return false;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,6 +5,7 @@ import type { Database } from "bun:sqlite";
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemErrorCode } from "@/lib/errors.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { replaceFile } from "@/lib/replace-file.ts";
 import type { Paths } from "./paths.ts";
 
@@ -316,8 +317,4 @@ function readIfThere(path: string): Uint8Array | null {
     if (systemErrorCode(error) === "ENOENT") return null;
     throw error;
   }
-}
-
-function sha256(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 }

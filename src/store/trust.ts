@@ -2,10 +2,10 @@
 // as hashes of every single entry that would take effect, so that a new or changed entry asks again while an entry this
 // process wrote after the user's own answer is accepted alone, without the rest of a folder nobody has trusted.
 
-import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import * as v from "valibot";
 import { LettaError } from "@/lib/errors.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import type { Paths } from "./paths.ts";
 import type { SettingsStore } from "./settings.ts";
@@ -190,9 +190,7 @@ function findValue(settings: object, key: string): unknown {
 }
 
 function hashEntry({ source, key, value }: TrustEntry): string {
-  return createHash("sha256")
-    .update(canonicalJson([source, key, value]))
-    .digest("hex");
+  return sha256(canonicalJson([source, key, value]));
 }
 
 /** Equal values give equal text whatever the order of their keys. */

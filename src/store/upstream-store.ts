@@ -7,6 +7,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as v from "valibot";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { parseJson } from "@/lib/json.ts";
 import { parseTranscript, type UpstreamMessage } from "./upstream-transcript.ts";
 
 export interface UpstreamAgent {
@@ -233,13 +234,5 @@ async function readText(file: string): Promise<string | null> {
     return await readFile(file, "utf8");
   } catch {
     return null; // missing or unreadable: the caller decides whether that matters
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // the caller reports it
   }
 }

@@ -4,6 +4,7 @@
 
 import * as v from "valibot";
 import type { ModelAssistantMessage, ModelMessage } from "@/backend/model.ts";
+import { parseJson } from "@/lib/json.ts";
 
 export interface UpstreamMessage {
   id: string;
@@ -32,7 +33,7 @@ export function parseTranscript(text: string): Transcript {
   let lastTime = 0;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
-    const row = parseLine(line);
+    const row = parseJson(line);
     if (row === undefined) {
       // Only a write that was cut leaves a last line without its newline.
       const torn = index === lines.length - 1;
@@ -233,14 +234,6 @@ function uniqueId(id: string, used: Set<string>): string {
 /** Some providers append their own item id after a bar; the part before it identifies the call. */
 function callId(id: string): string {
   return id.split("|", 1)[0] ?? id;
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined; // reported by the caller, with its line number
-  }
 }
 
 function describe(issue: v.BaseIssue<unknown>): string {

@@ -3,6 +3,7 @@
 import { realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { errorMessage, LettaError, systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { followLinks, replaceFile } from "@/lib/replace-file.ts";
 import type { ShadowChange, ShadowStore } from "@/store/shadow.ts";
 import { SEEN_FILES, SHADOW_FILE_BYTES } from "./limits.ts";
@@ -38,10 +39,6 @@ export function createFileStore({ shadow }: { shadow: ShadowStore | null }): Fil
       }
     },
   };
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 }
 
 /** What the model reads when the system refuses a file operation. `cwd` helps with relative paths that went wrong. */

@@ -4,9 +4,10 @@ import { constants, readdirSync } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { formatCount } from "@/lib/text.ts";
-import { fileError, sha256 } from "./file-store.ts";
+import { fileError } from "./file-store.ts";
 import type { SeenFile } from "./services.ts";
 
 export interface FileBytes {

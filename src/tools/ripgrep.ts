@@ -3,8 +3,8 @@
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { sha256 } from "@/lib/hash.ts";
 import type { Paths } from "@/store/paths.ts";
-import { sha256 } from "./file-store.ts";
 import { ripgrepBinary } from "./ripgrep-binary.ts";
 
 export interface RipgrepRun {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { abortableWait, RetryBudget } from "@/engine/retry.ts";
+import { RetryBudget } from "@/engine/retry.ts";
 
 test("backs off exponentially within one budget per turn", () => {
   const budget = new RetryBudget(() => 0.5);
@@ -17,11 +17,4 @@ test("a final error costs nothing of the budget", () => {
   const budget = new RetryBudget();
   expect(budget.take({ retryable: false })).toBeNull();
   expect(budget.used).toBe(0);
-});
-
-test("a wait ends when the signal aborts", async () => {
-  const controller = new AbortController();
-  const waiting = abortableWait(60_000, controller.signal);
-  controller.abort();
-  await waiting;
 });

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sha256 } from "@/tools/file-store.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { unpack } from "@/tools/ripgrep.ts";
 
 const folders: string[] = [];

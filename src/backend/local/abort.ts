@@ -1,4 +1,4 @@
-// Waits that end when a run is aborted, whether or not what is waited for listens to the signal.
+// A model's events, with an end when the run is aborted, whether or not the adapter listens to the signal.
 
 import type { ModelEvent } from "@/backend/model.ts";
 import { LettaError } from "@/lib/errors.ts";
@@ -33,19 +33,6 @@ export async function* untilAbort(stream: AsyncIterable<ModelEvent>, signal: Abo
     iterator.return?.()?.catch(() => {
       // It was told to stop; how it stops is its own affair.
     });
-  }
-}
-
-/** Leaves the promise behind when the signal aborts. */
-export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(cancelledError());
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

@@ -1,11 +1,12 @@
 // Ending the active run of a conversation, whichever process runs it, and answering calls nobody will answer any more.
 
 import type { ConversationRef } from "@/backend/backend.ts";
+import { wait } from "@/lib/abort.ts";
 import { durable } from "@/store/db.ts";
 import type { LocalContext } from "./context.ts";
 import { getConversationRow } from "./conversations.ts";
 import { INTERRUPTED, settlePending } from "./input.ts";
-import { listActiveRuns, pause, recoverDeadRuns } from "./runs.ts";
+import { listActiveRuns, recoverDeadRuns } from "./runs.ts";
 
 /** How long to wait for another process to end its run after it was told to. */
 const WAIT_MS = 1_000;
@@ -23,5 +24,5 @@ export async function cancelConversation(context: LocalContext, ref: Conversatio
   for (const run of runs) context.activeRuns.get(run.id)?.abort();
   const isElsewhere = runs.some((run) => !context.activeRuns.has(run.id));
   const until = performance.now() + WAIT_MS;
-  while (isElsewhere && performance.now() < until && listActiveRuns(context, key).length > 0) await pause(POLL_MS);
+  while (isElsewhere && performance.now() < until && listActiveRuns(context, key).length > 0) await wait(POLL_MS);
 }

@@ -3,6 +3,7 @@
 // only when its source changed.
 
 import type { AgentState, ClientSkill } from "@/backend/wire.ts";
+import { sha256 } from "@/lib/hash.ts";
 import { durable } from "@/store/db.ts";
 import type { LocalContext } from "./context.ts";
 
@@ -17,7 +18,7 @@ export function compilePrompt(system: string, coreMemory = ""): string {
 }
 
 export function resolvePrompt(context: LocalContext, key: string, agent: AgentState): string {
-  const hash = sourceHash(agent.system);
+  const hash = sha256(agent.system);
   const stored = context.db
     .query("SELECT content FROM system_prompts WHERE conversation_key = ? AND source_hash = ?")
     .get(key, hash) as { content: string } | null;
@@ -29,7 +30,7 @@ export function savePrompt(context: LocalContext, key: string, agent: AgentState
   durable(context.db, () =>
     context.db
       .query("INSERT OR REPLACE INTO system_prompts VALUES (?, ?, ?, ?)")
-      .run(key, content, sourceHash(agent.system), context.isoNow()),
+      .run(key, content, sha256(agent.system), context.isoNow()),
   );
   return content;
 }
@@ -48,10 +49,6 @@ export function renderSkills(skills: ClientSkill[]): string {
     .sort(([a], [b]) => compare(a, b))
     .map(([root, members]) => [root, ...renderTree(members)].join("\n"));
   return `<available_skills>\n${trees.join("\n\n")}\n</available_skills>`;
-}
-
-function sourceHash(system: string): string {
-  return new Bun.CryptoHasher("sha256").update(system).digest("hex");
 }
 
 /** `/skills/web/scraper/SKILL.md` of skill `web/scraper` lies below `/skills`. */

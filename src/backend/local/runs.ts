@@ -5,6 +5,7 @@ import type { ConversationRef, StreamQuery } from "@/backend/backend.ts";
 import { conversationKey } from "@/backend/backend.ts";
 import type { ModelAssistantMessage, ModelUsage } from "@/backend/model.ts";
 import type { Run, StopReason, StreamChunk, UsageStatistics } from "@/backend/wire.ts";
+import { wait } from "@/lib/abort.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { durable, relaxed } from "@/store/db.ts";
 import { isOwnerAlive } from "@/store/owner.ts";
@@ -232,7 +233,7 @@ export async function* streamRun(
       idleSince = performance.now();
       recoverDeadRuns(context);
     }
-    await pause(FOLLOW_MS, query.signal);
+    await wait(FOLLOW_MS, query.signal);
   }
 }
 
@@ -253,17 +254,6 @@ export function pruneChunks(context: LocalContext): void {
   } catch {
     // The disk is full or the store is gone: nothing here is worth an error.
   }
-}
-
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  if (signal?.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  const stop = (): void => resolve();
-  signal?.addEventListener("abort", stop, { once: true });
-  await promise;
-  clearTimeout(timer);
-  signal?.removeEventListener("abort", stop);
 }
 
 export function findRow(context: LocalContext, id: string): RunRow | null {

@@ -4,8 +4,9 @@
 import type { ConversationRef, SendOptions } from "@/backend/backend.ts";
 import { type ModelAssistantMessage, type ModelUsage, ProviderError } from "@/backend/model.ts";
 import type { CompactionStats, SendBody, StopReason, StreamChunk, UsageStatistics } from "@/backend/wire.ts";
+import { orAbort } from "@/lib/abort.ts";
 import { codeOf } from "@/lib/errors.ts";
-import { orAbort, untilAbort } from "./abort.ts";
+import { untilAbort } from "./abort.ts";
 import { getAgent } from "./agents.ts";
 import { compact, needsCompaction } from "./compaction.ts";
 import type { LocalContext } from "./context.ts";

@@ -9,6 +9,7 @@ import type { Turn } from "@/engine/events.ts";
 import type { QueueBatch, TurnQueue } from "@/engine/queue.ts";
 import { EXIT_OK } from "@/exit-codes.ts";
 import { errorMessage } from "@/lib/errors.ts";
+import { parseJson } from "@/lib/json.ts";
 import { answerControl, type ControlState } from "./control.ts";
 import { type InputLine, MAX_LINE_BYTES, readInputLines } from "./input-lines.ts";
 import { askClient } from "./permission-requests.ts";
@@ -232,15 +233,6 @@ class DuplexSession {
 
   #send(body: LineBody): Promise<void> {
     return this.#io.lines.send(body);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Reported by the caller; JSON itself has no undefined.
-    return undefined;
   }
 }
 

@@ -2,6 +2,7 @@
 // written); the second, or a grace period without an end, ends the process at once the way the signal itself would.
 
 import { EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from "@/exit-codes.ts";
+import { orAbort } from "@/lib/abort.ts";
 import { LettaError } from "@/lib/errors.ts";
 
 /** Time for a proper end; a reader that does not read must not keep a terminated process. */
@@ -50,7 +51,7 @@ export function watchStop(options: { watchParent: boolean }): Stop {
     get exitCode() {
       return exitCode;
     },
-    race: (promise) => raceSignal(promise, controller.signal),
+    race: (promise) => orAbort(promise, controller.signal),
     [Symbol.dispose]() {
       clearTimeout(grace);
       clearInterval(poll);
@@ -61,18 +62,4 @@ export function watchStop(options: { watchParent: boolean }): Stop {
 
 function stopError(cause: string): LettaError {
   return new LettaError("cancelled", `Interrupted by ${cause}`);
-}
-
-async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
