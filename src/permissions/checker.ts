@@ -186,7 +186,7 @@ class Checker implements PermissionChecker {
       ...trusted("project"),
       ...trusted("local"),
       managed: settings.managed,
-      damaged: settings.problems.some(({ kind, message }) => kind === "unreadable" || message.includes("`permissions")),
+      damaged: settings.problems.some(({ kind, key }) => kind === "unreadable" || key?.startsWith("permissions")),
     };
   }
 

@@ -108,8 +108,8 @@ export class SettingsFile<T extends object> {
       const path = (issue.path ?? []).map((item) => item.key as string | number);
       if (!removeAt(candidate, problems.length < MAX_PROBLEMS ? path : path.slice(0, 1)))
         return this.#unreadable(issue.message);
-      const message = `\`${path.join(".")}\` is ignored: ${issue.message}`;
-      problems.push({ file: this.path, kind: "ignored", message });
+      const key = path.join(".");
+      problems.push({ file: this.path, kind: "ignored", key, message: `\`${key}\` is ignored: ${issue.message}` });
     }
   }
 

@@ -68,6 +68,8 @@ export interface SettingsProblem {
   message: string;
   /** `unreadable`: nothing of the file is in force and it will not be written. `ignored`: one key is not in force. */
   kind: "unreadable" | "ignored";
+  /** Dotted name of an ignored key. */
+  key?: string;
 }
 
 export interface SettingsStore {

@@ -294,6 +294,8 @@ test("a damaged file never opens anything up", async () => {
   expect(managed.checker.mode).toBe("standard");
   const user = await worlds.make({ user: { permissions: { mode: "unrestricted" } }, local: "{oops" });
   expect([user.checker.mode, user.checker.modeSource]).toEqual(["standard", "a settings file is damaged"]);
+  const lost = await worlds.make({ user: { permissions: { mode: "unrestricted", deny: "Bash(rm:*)" } } });
+  expect(lost.checker.mode).toBe("standard");
   const typo = await worlds.make({ user: { permissions: { mode: "unrestrictd" } } });
   expect(typo.checker.mode).toBe("standard");
 });
