@@ -27,6 +27,9 @@ export class LineUi implements Ui {
   /** A prompt is on the current line. */
   #prompted = false;
   #running = false;
+  /** Questions that are open: the next line is theirs. */
+  #asking = 0;
+  #message: ((line: string | null) => void) | null = null;
 
   constructor({ terminal, theme }: LineUiOptions) {
     this.#terminal = terminal;
@@ -55,10 +58,13 @@ export class LineUi implements Ui {
     this.print(plainChoiceLines(choice));
     // A line typed before the question was there is the next message, not the answer.
     const ahead = this.#terminal.typed ? this.#lines.splice(0) : [];
+    this.#asking += 1;
     try {
       return await this.#readAnswer(choice, signal);
     } finally {
+      this.#asking -= 1;
       this.#lines.unshift(...ahead);
+      this.refresh();
     }
   }
 
@@ -79,8 +85,14 @@ export class LineUi implements Ui {
       this.print([`${toPlainLine(prompt)} cannot be asked here; use \`letta connect\` or an environment variable.`]);
       return null;
     }
-    this.append(`${toPlainLine(prompt)} `);
-    return this.#readLine();
+    this.#asking += 1;
+    try {
+      this.append(`${toPlainLine(prompt)} `);
+      return await this.#readLine();
+    } finally {
+      this.#asking -= 1;
+      this.refresh();
+    }
   }
 
   setInput(text: string): void {
@@ -90,6 +102,10 @@ export class LineUi implements Ui {
   bell(): void {}
   clear(): void {}
   refresh(): void {
+    if (this.#running && this.#asking === 0 && this.#view?.idle()) {
+      this.#prompt();
+      this.#deliver();
+    }
     void this.#pump();
   }
 
@@ -105,6 +121,7 @@ export class LineUi implements Ui {
     if (!this.#view) return;
     this.#view = null;
     for (const resolve of this.#waiting.splice(0)) resolve(null);
+    this.#message?.(null);
     if (this.#prompted) this.#terminal.write("\n");
     this.#terminal.close();
   }
@@ -115,11 +132,8 @@ export class LineUi implements Ui {
     this.#running = true;
     try {
       while (this.#view?.idle()) {
-        if (!this.#prompted) {
-          this.#terminal.write("> ");
-          this.#prompted = true;
-        }
-        const line = await this.#readLine();
+        this.#prompt();
+        const line = await this.#readMessage();
         this.#prompted = false;
         if (!this.#view) return;
         if (line === null) return this.#handlers?.exit();
@@ -128,6 +142,12 @@ export class LineUi implements Ui {
     } finally {
       this.#running = false;
     }
+  }
+
+  #prompt(): void {
+    if (this.#prompted) return;
+    this.#terminal.write("> ");
+    this.#prompted = true;
   }
 
   #submit(line: string) {
@@ -147,8 +167,24 @@ export class LineUi implements Ui {
       this.#partial = pieces.pop() ?? "";
       this.#lines.push(...pieces);
     }
+    this.#deliver();
+  }
+
+  /** To whoever asks first; a line nobody asks for is the message the prompt waits for. */
+  #deliver(): void {
     while (this.#waiting.length > 0 && (this.#lines.length > 0 || this.#ended))
       this.#waiting.shift()?.(this.#lines.shift() ?? null);
+    if (!this.#message || this.#asking > 0 || (this.#lines.length === 0 && !this.#ended)) return;
+    const resolve = this.#message;
+    this.#message = null;
+    resolve(this.#lines.shift() ?? null);
+  }
+
+  #readMessage(): Promise<string | null> {
+    return new Promise((resolve) => {
+      this.#message = resolve;
+      this.#deliver();
+    });
   }
 
   #readLine(signal?: AbortSignal): Promise<string | null> {

@@ -12,6 +12,7 @@ import { complete } from "./complete.ts";
 import { listCustomCommands, toReplCommand } from "./custom-commands.ts";
 import { createFileIndex } from "./files.ts";
 import { createHistory } from "./history.ts";
+import { EXIT_WINDOW_MS } from "./limits.ts";
 import { LineUi } from "./line-ui.ts";
 import { ReplSession } from "./session.ts";
 import { askTrust, farewellLines, headerLines, offerModel, showBackfill } from "./start.ts";
@@ -34,7 +35,7 @@ export async function runRepl(app: App, options: ReplOptions): Promise<number> {
   const now = options.now ?? Date.now;
   const theme = createTheme(!app.env.noColor && terminal.interactive);
   const ui = terminal.interactive ? new TerminalUi({ terminal, theme, now }) : new LineUi({ terminal, theme });
-  const signals = watchSignals(ui);
+  const signals = watchSignals(ui, now);
   try {
     const opened = await openWithChoices(app, options.selection, ui);
     if (opened) await sit(app, opened, ui, signals, options, now);
@@ -73,9 +74,11 @@ async function begin(session: ReplSession, initialPrompt: string | undefined): P
     await askTrust(session);
     if (session.model === "") await offerModel(session);
     if (initialPrompt) session.send(initialPrompt);
+    session.markStarted();
     await session.remember();
   } catch (error) {
     session.showError(error);
+    session.markStarted();
   }
 }
 
@@ -159,15 +162,21 @@ interface SignalWatch {
 }
 
 /** A closed terminal or a polite kill ends the sitting in order: the turn is aborted, its state is saved, the terminal
- *  restored. SIGINT is what Ctrl-C sends where keys cannot be read: first it stops what runs. */
-function watchSignals(ui: Ui): SignalWatch {
+ *  restored. SIGINT is what Ctrl-C sends where keys cannot be read: it stops what runs, and twice it leaves. */
+function watchSignals(ui: Ui, now: () => number): SignalWatch {
   const end = (exitCode: number): void => {
     watch.exitCode = exitCode;
     if (watch.session) watch.session.exit();
     else ui.stop();
   };
-  const interrupt = (): void => {
-    if (!watch.session?.interrupt()) end(EXIT_SIGINT);
+  let armedAt = Number.NEGATIVE_INFINITY;
+  const interrupt = () => {
+    if (watch.session?.interrupt()) return;
+    const at = now();
+    if (ui.interactive || !watch.session) return end(EXIT_SIGINT);
+    if (at - armedAt <= EXIT_WINDOW_MS) return end(EXIT_OK);
+    armedAt = at;
+    watch.session.say("Ctrl-C again to leave.");
   };
   const terminate = (): void => end(EXIT_SIGTERM);
   const watch: SignalWatch = {

@@ -60,6 +60,8 @@ export class ReplSession {
   /** A command that keeps the next message waiting (compaction, switching). */
   #command: { name: string; startedAt: number; done: Promise<void> } | null = null;
   #wake = new AbortController();
+  /** What is asked before the first message has been answered. */
+  #started = false;
   #exiting = false;
   #leave: (() => void) | null = null;
 
@@ -111,6 +113,7 @@ export class ReplSession {
       live: (rows) => this.renderer.liveLines(rows),
       busy: () => this.#busy(),
       idle: () =>
+        this.#started &&
         !this.turnRunning &&
         this.#shell.startedAt === null &&
         !this.#command &&
@@ -197,6 +200,12 @@ export class ReplSession {
     return new Promise((resolve) => {
       this.#leave = resolve;
     });
+  }
+
+  /** From now on a line is a message. */
+  markStarted(): void {
+    this.#started = true;
+    this.ui.refresh();
   }
 
   get exiting(): boolean {

@@ -101,6 +101,21 @@ test("the end of the input denies what is asked", async () => {
   expect(turns[0]?.decisions.get("a1")).toMatchObject({ behavior: "deny", interrupt: true });
 });
 
+test("a question at the start takes the first line, the prompt comes back after it", async () => {
+  let granted = 0;
+  const trust = {
+    status: "untrusted" as const,
+    items: [{ file: ".letta/settings.json", description: "allow rule Bash" }],
+    grant: async () => {
+      granted += 1;
+    },
+  };
+  const { output, turns } = await run("2\nhello\n", { trust });
+  expect(granted).toBe(1);
+  expect(turns.map((turn) => turn.input.content)).toEqual(["hello"]);
+  expect(output).toMatch(/\[1\/2\] [\s\S]*> [\s\S]*ok\n/);
+});
+
 test("commands and refusals", async () => {
   const { output, turns } = await run("/usage\n/hlep\n/mode plan\nexit\nnever\n");
   expect(output).toContain("waiting for the model");
