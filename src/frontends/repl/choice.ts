@@ -164,10 +164,12 @@ function hotKey<T>(state: ChoiceState<T>, key: Key): ChoiceStep<T> {
     return choice.multi && !choice.items[index]?.input ? { state: toggle(selected) } : accept(selected);
   };
   if (key.ctrl || key.alt) return { state };
-  if (choice.multi && key.text === " ") return { state: toggle(state) };
-  if (/^[1-9]$/.test(key.text) && Number(key.text) <= choice.items.length) return pick(Number(key.text) - 1);
-  const byKey = choice.items.findIndex((item) => item.keys?.includes(key.text.toLowerCase()));
-  if (key.text !== "" && byKey !== -1) return pick(byKey);
+  // Pasted text is never a decision, even when it is one letter.
+  const typed = key.name === "paste" ? "" : key.text;
+  if (choice.multi && typed === " ") return { state: toggle(state) };
+  if (/^[1-9]$/.test(typed) && Number(typed) <= choice.items.length) return pick(Number(typed) - 1);
+  const byKey = choice.items.findIndex((item) => item.keys?.includes(typed.toLowerCase()));
+  if (typed !== "" && byKey !== -1) return pick(byKey);
   const input = choice.items.findIndex((item) => item.input);
   const text = editField("", key);
   if (text.trim() === "" || input === -1) return { state };

@@ -109,7 +109,7 @@ export class TerminalUi implements Ui {
   choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
     const ask = () =>
       new Promise<Answer<T> | null>((resolve) => {
-        if (signal?.aborted) return resolve(null);
+        if (signal?.aborted || !this.#view) return resolve(null);
         const finish = (answer: Answer<unknown> | null): void => {
           this.#question = null;
           resolve(answer as Answer<T> | null);
@@ -128,6 +128,7 @@ export class TerminalUi implements Ui {
   askLine(prompt: string, { hidden = false }: { hidden?: boolean } = {}): Promise<string | null> {
     const ask = () =>
       new Promise<string | null>((resolve) => {
+        if (!this.#view) return resolve(null);
         const finish = (text: string | null): void => {
           this.#line = null;
           resolve(text);

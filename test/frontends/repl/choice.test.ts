@@ -63,6 +63,8 @@ test.each([
   ["\x03", null],
   ["reason\x1b", null],
   ["9", undefined],
+  ["\x1b[200~y\x1b[201~", undefined],
+  ["\x1b[200~1\x1b[201~\r", { values: ["no"], text: "1" }],
 ] as const)("approval: %j → %j", (keys, answer) =>
   expect(press(APPROVAL, keys)).toEqual(answer as Answer<string> | null),
 );

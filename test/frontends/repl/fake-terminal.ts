@@ -12,6 +12,7 @@ export class FakeTerminal implements Terminal {
   closed = false;
   #data: ((bytes: Uint8Array | null) => void) | null = null;
   #resized: () => void = () => {};
+  #continued: () => void = () => {};
   #waiting: { test: () => boolean; resolve: () => void }[] = [];
   #grid: string[][] = [[]];
   #row = 0;
@@ -41,7 +42,15 @@ export class FakeTerminal implements Terminal {
     this.#resized = listener;
   }
 
-  onContinue(): void {}
+  onContinue(listener: () => void): void {
+    this.#continued = listener;
+  }
+
+  /** As the shell's `fg` does. */
+  continue(): void {
+    this.#continued();
+  }
+
   suspend(): void {
     this.suspended += 1;
   }

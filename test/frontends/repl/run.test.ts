@@ -434,3 +434,26 @@ test("Shift-Tab goes through the modes, never to unrestricted", async () => {
   terminal.type(CTRL_D);
   await done;
 });
+
+test("news of a background task start a turn by themselves", async () => {
+  const { terminal, done, app, turns } = await start({ turns: [[text("noted")]] });
+  const queue = app.engine.queue({ agentId: "agent-1", conversationId: "conv-1" });
+  queue.enqueue("<task-notification>done</task-notification>", "task_notification");
+  await terminal.untilShown("noted");
+  expect(turns[0]?.input.content).toBe("<task-notification>done</task-notification>");
+  expect(terminal.screen()).toContain("A background task has news for the agent.");
+  expect(terminal.screen()).not.toContain("task-notification");
+  terminal.type(CTRL_D);
+  await done;
+});
+
+test("Ctrl-Z suspends and leaves the scrollback as it is", async () => {
+  const { terminal, done } = await start();
+  terminal.type("half\x1a");
+  await terminal.until(() => terminal.suspended === 1);
+  expect(terminal.screen()).not.toContain("> half");
+  terminal.continue();
+  await terminal.untilShown("> half");
+  terminal.type(`\x15${CTRL_D}`);
+  await done;
+});
