@@ -1,6 +1,7 @@
 // A conversation as text: the documented transcript format (`messages transcript`) and Markdown (`export`).
 
-import type { ContentPart, Message } from "@/backend/wire.ts";
+import { contentText } from "@/backend/content.ts";
+import type { Message } from "@/backend/wire.ts";
 
 /** One entry of a transcript: who, and what was said. */
 interface Entry {
@@ -33,12 +34,6 @@ export function renderMarkdown(head: MarkdownHead, messages: Message[]): string 
     return `**${who}** · ${date}\n\n${fence(body)}\n`;
   });
   return [`# ${head.title}\n\nAgent: ${head.agent}  \nConversation: ${head.conversationId}\n`, ...parts].join("\n");
-}
-
-/** The readable text of message content; images as a short note. */
-export function contentText(content: string | ContentPart[]): string {
-  if (typeof content === "string") return content;
-  return content.map((part) => (part.type === "text" ? part.text : `[image ${part.source.media_type}]`)).join("\n");
 }
 
 function toEntries(message: Message): Entry[] {

@@ -15,7 +15,7 @@ export type PreparedCall =
 
 export type DecidedCall =
   | { status: "invalid"; info: ToolCallInfo; message: string }
-  | { status: "denied"; info: ToolCallInfo; reason: string; byPerson: boolean }
+  | { status: "denied"; info: ToolCallInfo; reason: string }
   | { status: "approved"; info: ToolCallInfo; tool: AnyTool; args: unknown; resource: Resource; comment?: string };
 
 export interface ApprovalDeps {
@@ -37,8 +37,8 @@ export interface DecidedBatch {
 }
 
 /** Fixed: other programs compare against it. */
-export const HEADLESS_ASK = "Tool requires approval (headless mode)";
-export const USER_INTERRUPTED = "User interrupted the stream";
+const HEADLESS_ASK = "Tool requires approval (headless mode)";
+const USER_INTERRUPTED = "User interrupted the stream";
 
 export function prepareCall(call: PendingCall, tools: AnyTool[], cwd: string): PreparedCall {
   const info: ToolCallInfo = {
@@ -77,7 +77,7 @@ export async function decideBatch(calls: PreparedCall[], deps: ApprovalDeps): Pr
   let interrupted = false;
   for (const [position, call] of calls.entries()) {
     if (call.status === "invalid") decided.push(call);
-    else if (interrupted) decided.push({ status: "denied", info: call.info, reason: USER_INTERRUPTED, byPerson: true });
+    else if (interrupted) decided.push({ status: "denied", info: call.info, reason: USER_INTERRUPTED });
     else {
       const result = await decideCall(call, deps, { index: position + 1, count });
       decided.push(result.call);
@@ -110,7 +110,7 @@ async function decideCall(
   const behavior = verdict.behavior === "allow" ? "allow" : "deny";
   await deps.emit({ type: "auto_decided", turnId: deps.turnId, call: info, behavior, reason: verdict.reason });
   if (verdict.behavior === "allow") return { call: approve(call, deps), interrupt: false };
-  return { call: { status: "denied", info, reason: formatDenial(verdict), byPerson: false }, interrupt: false };
+  return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
 }
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
@@ -139,8 +139,10 @@ async function askPerson(
     diffs: await previewDiffs(tool, call.args, deps),
     ...place,
   });
-  const decision = (await answer) ?? { behavior: "deny" as const, reason: USER_INTERRUPTED, interrupt: true };
-  const resolved = await applyDecision(call, decision, deps);
+  const decision = await answer;
+  const resolved: Ruling = decision
+    ? await applyDecision(call, decision, deps)
+    : { call: { status: "denied", info, reason: USER_INTERRUPTED }, interrupt: true };
   await deps.emit({
     type: "approval_resolved",
     turnId: deps.turnId,
@@ -159,15 +161,7 @@ async function applyDecision(call: ReadyCall, decision: Decision, deps: Approval
     const reason = decision.reason
       ? `Error: request to call tool denied. User reason: ${decision.reason}`
       : "Error: request to call tool denied.";
-    return {
-      call: {
-        status: "denied",
-        info,
-        reason: decision.reason === USER_INTERRUPTED ? USER_INTERRUPTED : reason,
-        byPerson: true,
-      },
-      interrupt: decision.interrupt ?? false,
-    };
+    return { call: { status: "denied", info, reason }, interrupt: decision.interrupt ?? false };
   }
   for (const suggestion of decision.addRules ?? []) {
     await deps.permissions.addRule("allow", suggestion.rule, suggestion.scope);
@@ -189,7 +183,7 @@ async function approveUpdated(
     const args = tool.parse(updatedArgs);
     info.title = tool.title(args, deps.cwd);
     const verdict = await checkCall(tool, args, deps);
-    if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict), byPerson: false };
+    if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict) };
     return approve({ ...call, info, args }, deps, comment);
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
@@ -219,15 +213,13 @@ async function previewDiffs(tool: AnyTool, args: unknown, deps: ApprovalDeps): P
 }
 
 /** What the model reads about a denial (fixed forms: spec 03 §1.4). */
-export function formatDenial(verdict: Exclude<Verdict, { behavior: "allow" }>): string {
+function formatDenial(verdict: Exclude<Verdict, { behavior: "allow" }>): string {
   if (verdict.behavior === "ask") {
     const wayOut = verdict.allowFlag ? ` It would be allowed with ${verdict.allowFlag}.` : "";
     return `${HEADLESS_ASK}: ${verdict.reason.detail}.${wayOut}`;
   }
   if (verdict.reason.rule) return `Permission denied by rule: ${verdict.reason.rule}`;
-  return verdict.reason.detail.startsWith("Permission denied")
-    ? verdict.reason.detail
-    : `Permission denied: ${verdict.reason.detail}`;
+  return `Permission denied: ${verdict.reason.detail}`;
 }
 
 /** Null for anything but a complete JSON object. An empty text is the empty object: some providers send no arguments so. */

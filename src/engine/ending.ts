@@ -1,11 +1,11 @@
 // How a turn ends: the reasons, their words and their next step, before they are written down as a `TurnResult`.
 
+import { INTERRUPTED } from "@/backend/content.ts";
 import type { StopReason } from "@/backend/wire.ts";
 import { codeOf, describeError, type ErrorCode, LettaError } from "@/lib/errors.ts";
 import { plural } from "@/lib/text.ts";
 import type { LeaseHolder } from "@/store/leases.ts";
 import type { TurnError } from "./events.ts";
-import { INTERRUPTED } from "./execute.ts";
 
 /** How a turn ends, before it is written down as a `TurnResult`. */
 export type Ending =

@@ -1,6 +1,7 @@
 // Runs decided calls and turns whatever happens into a result for the model. The journal knows each call's state before
 // and after, so that a kill at any point leaves the truth behind.
 
+import { INTERRUPTED } from "@/backend/content.ts";
 import type { ApprovalItem, ContentPart } from "@/backend/wire.ts";
 import { errorMessage, isAbortError, ToolError } from "@/lib/errors.ts";
 import type { Journal } from "@/store/journal.ts";
@@ -9,9 +10,6 @@ import type { DecidedCall } from "./approvals.ts";
 import type { EngineEvent, ToolOutcome } from "./events.ts";
 import { MAX_TOOL_RETURN_CHARS } from "./limits.ts";
 import { runScheduled } from "./scheduler.ts";
-
-/** Fixed: other programs compare against it. */
-export const INTERRUPTED = "Interrupted by user";
 
 export interface ExecuteDeps {
   turnId: string;
@@ -85,11 +83,7 @@ async function runTool(call: Extract<DecidedCall, { status: "approved" }>, deps:
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),
     });
     const whole: ToolResult = typeof result === "string" ? { status: "success", output: result } : result;
-    return {
-      ...whole,
-      output: clampOutput(whole.output),
-      outcome: whole.output === INTERRUPTED ? "interrupted" : "executed",
-    };
+    return { ...whole, output: clampOutput(whole.output), outcome: "executed" };
   } catch (error) {
     if (signal.aborted && isAbortError(error)) return interrupted;
     if (error instanceof ToolError) return { status: "error", output: clampOutput(error.message), outcome: "executed" };

@@ -280,7 +280,6 @@ export class TurnDriver {
             status: "denied" as const,
             info,
             reason: `Not run: ${limit.message}.`,
-            byPerson: false,
           })),
         }
       : await decideBatch(prepared, {

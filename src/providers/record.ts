@@ -4,6 +4,7 @@
 
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
+import { stripReminders } from "@/backend/content.ts";
 import {
   type ModelAdapter,
   type ModelEvent,
@@ -194,10 +195,7 @@ function unusable(file: string, reason: string, cause?: unknown): LettaError {
 /** What a message says, without what differs from run to run: reminders (date, directory, git state) and ids. */
 function messageText(message: ModelMessage): string {
   const parts = typeof message.content === "string" ? [message.content] : message.content.map(partText);
-  return parts
-    .join("\n")
-    .replace(/<system-reminder>[\s\S]*?<\/system-reminder>\s*/g, "")
-    .replace(UUID, "<id>");
+  return stripReminders(parts.join("\n")).replace(UUID, "<id>");
 }
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;

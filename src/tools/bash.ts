@@ -18,9 +18,6 @@ import { OutputText } from "./output-text.ts";
 import { ensureRipgrep } from "./ripgrep.ts";
 import { checkCommandText, findLongSleep } from "./shell-checks.ts";
 
-/** The exact result of an interrupted call; other code compares against it. */
-export const INTERRUPTED = "Interrupted by user";
-
 export const bashTool = defineTool({
   name: "Bash",
   description,
@@ -83,7 +80,7 @@ async function runInForeground(
   context: ToolContext,
 ): Promise<ToolResult> {
   const { services, signal } = context;
-  if (signal.aborted) return { status: "error", output: INTERRUPTED };
+  signal.throwIfAborted();
   const output = new BoundedOutput({ file: overflowPath(services, context.cwd, "Bash") });
   const text = new OutputText();
   const live = liveOutput(context.onOutput);
@@ -100,7 +97,7 @@ async function runInForeground(
 
   if (end.kind === "aborted") {
     output.finish();
-    return { status: "error", output: INTERRUPTED };
+    throw signal.reason;
   }
   let holding = "";
   if (open && end.kind === "exited") {

@@ -2,8 +2,9 @@
 
 import { basename } from "node:path";
 import * as v from "valibot";
+import { wrapReminder } from "@/backend/content.ts";
 import { ToolError } from "@/lib/errors.ts";
-import { formatCount } from "@/lib/text.ts";
+import { formatCount, plural } from "@/lib/text.ts";
 import { defineTool, type ToolResult } from "./define-tool.ts";
 import { imageType, toImageParts } from "./image.ts";
 import { IMAGE_FILE_BYTES, READ_CHARS, READ_FILE_BYTES, READ_LINE_CHARS, READ_LINES } from "./limits.ts";
@@ -59,7 +60,7 @@ export function formatLines(text: string, offset = 1, limit = READ_LINES): ToolR
     const what = text === "" ? "is empty" : "holds only whitespace";
     return {
       status: "success",
-      output: `<system-reminder>The file exists but ${what}.</system-reminder>`,
+      output: wrapReminder(`The file exists but ${what}.`),
       summary: "empty",
     };
   }
@@ -89,6 +90,6 @@ export function formatLines(text: string, offset = 1, limit = READ_LINES): ToolR
   return {
     status: "success",
     output: [shown.join("\n"), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n"),
-    summary: shown.length === 1 ? "1 line" : `${formatCount(shown.length)} lines`,
+    summary: plural(shown.length, "line"),
   };
 }

@@ -27,8 +27,8 @@ test.each([
   ["offset 0 is line 1", "a\nb\n", { offset: 0 }, "1\ta\n2\tb"],
   ["limit", "a\nb\nc\n", { limit: 2 }, "1\ta\n2\tb\n\n[Lines 1-2 of 3 shown. Continue with offset 3.]"],
   ["a blank last line counts", "a\n\n", {}, "1\ta\n2\t"],
-  ["an empty file", "", {}, "<system-reminder>The file exists but is empty.</system-reminder>"],
-  ["only whitespace", " \n\n", {}, "<system-reminder>The file exists but holds only whitespace.</system-reminder>"],
+  ["an empty file", "", {}, "<system-reminder>\nThe file exists but is empty.\n</system-reminder>"],
+  ["only whitespace", " \n\n", {}, "<system-reminder>\nThe file exists but holds only whitespace.\n</system-reminder>"],
 ])("%s", async (name, content, more, expected) =>
   expect(await read(file(`${name}.txt`, content), more)).toBe(expected),
 );

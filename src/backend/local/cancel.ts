@@ -1,11 +1,12 @@
 // Ending the active run of a conversation, whichever process runs it, and answering calls nobody will answer any more.
 
 import type { ConversationRef } from "@/backend/backend.ts";
+import { INTERRUPTED } from "@/backend/content.ts";
 import { wait } from "@/lib/abort.ts";
 import { durable } from "@/store/db.ts";
 import type { LocalContext } from "./context.ts";
 import { getConversationRow } from "./conversations.ts";
-import { INTERRUPTED, settlePending } from "./input.ts";
+import { settlePending } from "./input.ts";
 import { listActiveRuns, recoverDeadRuns } from "./runs.ts";
 
 /** How long to wait for another process to end its run after it was told to. */

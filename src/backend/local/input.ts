@@ -2,6 +2,7 @@
 // left out, so that sending again is always safe; calls nobody answers are settled, so that no conversation gets stuck.
 
 import type { ConversationRef, SendOptions } from "@/backend/backend.ts";
+import { wrapReminder } from "@/backend/content.ts";
 import type { ModelImage, ModelText, ModelToolResult } from "@/backend/model.ts";
 import type { ApprovalInput, ApprovalItem, ContentPart, InputMessage, UserInput } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
@@ -11,11 +12,9 @@ import type { LocalContext } from "./context.ts";
 import { ensureConversationRow } from "./conversations.ts";
 import { newMessageId } from "./ids.ts";
 import { insertMessage, listPendingCalls, type MessageMeta, type PendingCall } from "./messages.ts";
-import { wrapReminder } from "./projection.ts";
 import { closeRun, insertRun, isRunAlive, listActiveRuns, type RunRow, recoverDeadRuns } from "./runs.ts";
 
 const NOT_COMPLETED = "Turn did not complete";
-export const INTERRUPTED = "Interrupted by user";
 const DENIED = "Tool execution denied.";
 
 /** Stores the input and the record of the run that will answer it. Throws `busy`, `lease_lost`, `invalid_data`. */

@@ -1,16 +1,10 @@
 // One stored message → the API messages that show it (spec 02 §3.2). Streaming (reply.ts) uses the same ids and otids,
 // so what was streamed and what is listed later is recognisably the same message.
 
+import { unwrapReminder } from "@/backend/content.ts";
 import type { ModelAssistantMessage, ModelImage, ModelText, ModelToolCall } from "@/backend/model.ts";
 import type { ContentPart, Message, WireToolCall } from "@/backend/wire.ts";
 import type { StoredMessage } from "./messages.ts";
-
-const REMINDER_OPEN = "<system-reminder>\n";
-const REMINDER_CLOSE = "\n</system-reminder>";
-
-export function wrapReminder(text: string): string {
-  return `${REMINDER_OPEN}${text}${REMINDER_CLOSE}`;
-}
 
 /** The id of the stored message behind a variant's id. */
 export function baseMessageId(id: string): string {
@@ -68,7 +62,7 @@ export function projectMessage(stored: StoredMessage): Message[] {
     ];
   }
   if (body.role === "user") {
-    if (meta.system) return [{ ...common, message_type: "system_message", content: unwrapReminder(body.content) }];
+    if (meta.system) return [{ ...common, message_type: "system_message", content: noteText(body.content) }];
     const content = typeof body.content === "string" ? body.content : toContentParts(body.content);
     return [{ ...common, message_type: "user_message", content }];
   }
@@ -140,10 +134,8 @@ function projectReply(stored: StoredMessage, body: ModelAssistantMessage): Messa
   return messages;
 }
 
-function unwrapReminder(content: string | (ModelText | ModelImage)[]): string {
+function noteText(content: string | (ModelText | ModelImage)[]): string {
   const text =
     typeof content === "string" ? content : content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  return text.startsWith(REMINDER_OPEN) && text.endsWith(REMINDER_CLOSE)
-    ? text.slice(REMINDER_OPEN.length, -REMINDER_CLOSE.length)
-    : text;
+  return unwrapReminder(text);
 }

@@ -1,5 +1,6 @@
 // The text of a message that search finds. Reminders of the harness are not what anybody said, so they are left out.
 
+import { stripReminders } from "@/backend/content.ts";
 import type { ModelMessage } from "@/backend/model.ts";
 import type { SearchHit } from "@/backend/wire.ts";
 import type { MessageMeta } from "./messages.ts";
@@ -33,9 +34,4 @@ function rolesText(body: ModelMessage, meta: MessageMeta): { role: SearchHit["ro
     return part.type === "toolCall" ? `${part.name} ${toWireCall(part).arguments}` : "";
   });
   return { role: "assistant", text: lines.filter(Boolean).join("\n") };
-}
-
-export function stripReminders(text: string): string {
-  if (!text.includes("<system-")) return text;
-  return text.replace(/<(system-reminder|system-alert)>[\s\S]*?<\/\1>/g, "");
 }

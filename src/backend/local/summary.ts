@@ -1,12 +1,12 @@
 // The text that stands for what was cut: written by a model from a transcript, or, when no model can be reached,
 // extracted from the messages without one.
 
+import { stripReminders } from "@/backend/content.ts";
 import { type ModelMessage, type ModelUsage, ProviderError } from "@/backend/model.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { untilAbort } from "./abort.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { stripReminders } from "./search-text.ts";
 import type { WindowEntry } from "./window.ts";
 
 const DEFAULT_CLIP_CHARS = 50_000;

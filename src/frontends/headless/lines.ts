@@ -1,5 +1,6 @@
 // EngineEvent → stream-json lines: the one mapping. A new event fails to compile until it is shown or left out here.
 
+import { contentText } from "@/backend/content.ts";
 import type { UsageStatistics } from "@/backend/wire.ts";
 import type { EngineEvent, ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
 import type { LineBody } from "./schema.ts";
@@ -139,12 +140,6 @@ export function wireUsage(usage: UsageStatistics) {
   };
 }
 
-/** A tool's output as one text; images are named, not sent. */
-export function outputText(output: ToolOutcome["output"]): string {
-  if (typeof output === "string") return output;
-  return output.map((part) => (part.type === "text" ? part.text : `[image ${part.source.media_type}]`)).join("\n");
-}
-
 function toolFinished(call: ToolCallInfo, result: ToolOutcome, durationMs: number, date: string): LineBody[] {
   const { toolCallId: tool_call_id, tool: tool_name } = call;
   const returned: LineBody = {
@@ -155,7 +150,7 @@ function toolFinished(call: ToolCallInfo, result: ToolOutcome, durationMs: numbe
     tool_call_id,
     name: tool_name,
     status: result.status,
-    tool_return: outputText(result.output),
+    tool_return: contentText(result.output),
     ...(result.stdout && { stdout: result.stdout }),
     ...(result.stderr && { stderr: result.stderr }),
     uuid: `tool-return-${tool_call_id}`,

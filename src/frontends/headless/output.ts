@@ -1,9 +1,10 @@
 // The three shapes of one-shot output. Each sees the same events and ends with exactly one result. What is for people
 // (notes, errors) goes to stderr in all of them.
 
+import { contentText } from "@/backend/content.ts";
 import type { EngineEvent } from "@/engine/events.ts";
 import type { LineStream } from "./line-stream.ts";
-import { outputText, toLines } from "./lines.ts";
+import { toLines } from "./lines.ts";
 import type { HeadlessOptions } from "./options.ts";
 import type { ResultBody } from "./result.ts";
 import type { LineBody } from "./schema.ts";
@@ -51,7 +52,7 @@ class TextOutput implements Output {
       const text = event.otid === this.#reasoning.otid ? this.#reasoning.text + event.text : event.text;
       this.#reasoning = { otid: event.otid, text };
     }
-    if (event.type === "tool_finished") this.#toolOutput = outputText(event.result.output);
+    if (event.type === "tool_finished") this.#toolOutput = contentText(event.result.output);
     noteEvent(event, this.deps.note);
   }
 
