@@ -91,6 +91,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const core = await openCore(options);
   const { env, paths, settings } = core;
   const trust = await openTrust({ paths, settings });
+  const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
+  const shadow = createShadowStore(db, paths);
+  const services = createToolServices({ env, paths, shadow, isHidden: (path) => permissions.hidesPath(path) });
   const permissions = createPermissionChecker({
     settings,
     trust,
@@ -100,12 +103,14 @@ export async function openApp(options: AppOptions): Promise<App> {
     allowedTools: options.allowedTools ?? [],
     disallowedTools: options.disallowedTools ?? [],
     interactive: options.interactive,
+    readableDirectories: () => [
+      paths.projects,
+      ...(services.background.directory ? [services.background.directory] : []),
+    ],
+    ...(env.permissionTrace && { trace: console.error }),
   });
-  const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const models = options.models ?? lazyModels(() => openModels(core, options));
-  const shadow = createShadowStore(db, paths);
   const backend = createLocalBackend({ db, models, onWarning: options.onWarning ?? console.error });
-  const services = createToolServices({ env, paths, shadow });
   const tools = createToolRegistry(builtinTools());
   const clientState = createClientState(db);
   const app: Omit<App, "engine"> = {

@@ -7,7 +7,7 @@ import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
 import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
-import { coversTool } from "./match.ts";
+import { coversTool, governsFile } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import {
   createDirectoryMemo,
@@ -16,6 +16,7 @@ import {
   expandHome,
   type Place,
   type Places,
+  toPlace,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule } from "./rules.ts";
 import { findAllowFlag, suggestRules } from "./suggest.ts";
@@ -43,8 +44,8 @@ export interface PermissionCheckerOptions {
   /** A person can answer. Does not change the verdict: turning an ask into a denial is the engine's, which knows who is
    *  connected. */
   interactive: boolean;
-  /** Directories outside the workspace that may be read. Default: overflow files. */
-  readableDirectories?: string[];
+  /** Directories outside the workspace that may be read; asked at each check. Default: overflow files. */
+  readableDirectories?: () => string[];
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
   realpath?: (path: string) => string;
@@ -146,6 +147,15 @@ class Checker implements PermissionChecker {
     return verdict;
   }
 
+  hidesPath(path: string): boolean {
+    const { rules, places } = this.#derive();
+    const denies = rules.filter(({ effect, tool }) => effect === "deny" && tool === "Read");
+    if (denies.length === 0) return false;
+    const target = { kind: "file", family: "Read", path } as const;
+    const place = toPlace(path, this.#options.cwd, places);
+    return denies.some((rule) => governsFile(rule, target, place, places));
+  }
+
   async addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void> {
     const text = normalise(rule);
     if (effect === "allow" && scope === "session" && text === ACCEPT_EDITS_RULE) {
@@ -201,8 +211,10 @@ class Checker implements PermissionChecker {
       trust.revision,
       this.#session,
       this.#chosen,
+      ...this.#readable(),
     ];
-    if (this.#derived && key.every((part, index) => part === this.#derived?.key[index])) return this.#derived;
+    if (this.#derived?.key.length === key.length && key.every((part, index) => part === this.#derived?.key[index]))
+      return this.#derived;
     const listed = [
       ...savedRules("managed", settings.managed.permissions),
       ...this.#cli,
@@ -221,8 +233,12 @@ class Checker implements PermissionChecker {
     return this.#derived;
   }
 
+  #readable(): string[] {
+    return this.#options.readableDirectories?.() ?? [this.#options.paths.projects];
+  }
+
   #places(): Places {
-    const { settings, trust, paths, cwd, readableDirectories, realpath } = this.#options;
+    const { settings, trust, paths, cwd, realpath } = this.#options;
     const fromProject = (source: "project" | "local") =>
       (settings[source].permissions?.additionalDirectories ?? []).filter((value) =>
         trust.accepts({ source, key: "permissions.additionalDirectories", value }),
@@ -237,7 +253,7 @@ class Checker implements PermissionChecker {
       cwd,
       projectRoot: settings.projectRoot,
       additionalDirectories: additional.map((path) => expandHome(path, paths.home)),
-      readable: readableDirectories ?? [paths.projects],
+      readable: this.#readable(),
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.local],
       caseInsensitive: process.platform === "darwin" || process.platform === "win32",

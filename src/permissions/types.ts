@@ -55,6 +55,8 @@ export interface PermissionChecker {
   readonly modeSource: string;
   setMode(mode: PermissionMode): void;
   check(tool: string, targets: PermissionTarget[]): Promise<Verdict>;
+  /** A deny rule forbids reading this absolute path, so searches leave it out. */
+  hidesPath(path: string): boolean;
   /** Adds a rule for this process, or saves it to the scope's settings file. */
   addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void>;
   /** Effective rules with their source, for `/permissions`. */

@@ -50,6 +50,10 @@ class ShellTasks implements BackgroundTasks {
     private readonly shells: Shells,
   ) {}
 
+  get directory(): string | null {
+    return this.#directory;
+  }
+
   start: BackgroundTasks["start"] = (command, { conversationId, timeoutMs }) => {
     this.#checkLimit();
     let entry: Entry | undefined;

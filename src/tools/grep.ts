@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import { formatCount, plural } from "@/lib/text.ts";
+import { isSecretPath } from "@/permissions/protected.ts";
 import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import description from "./grep.md" with { type: "text" };
 import { grepWithoutRipgrep } from "./grep-fallback.ts";
@@ -12,6 +13,8 @@ import { truncateOutput } from "./output.ts";
 import { contextPath, relativePath } from "./paths.ts";
 import { runRipgrep } from "./ripgrep.ts";
 import { findRipgrep, PLAIN_NOTE } from "./search.ts";
+
+const SECRETS_NOTE = "[Matches in files that look like secrets are left out. Search such a file by its own path.]";
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -44,10 +47,13 @@ export const grepTool = defineTool({
     const path = contextPath(args.path ?? ".", context);
     if (!existsSync(path)) throw new ToolError(`Path does not exist: ${path}`);
     const { records: all, cut, plain } = await search(args, path, context);
-    const records = all.filter((record) => !context.services.isHidden(record.file));
+    const visible = all.filter((record) => !context.services.isHidden(record.file));
+    // A search must not print what reading would ask for; a search of that very file was asked for.
+    const records = visible.filter((record) => record.file === path || !isSecretPath(record.file));
     const shown = page(records, args);
     const result = formats[args.output_mode](records, shown, args);
     const notes = [
+      ...(records.length < visible.length ? [SECRETS_NOTE] : []),
       ...(cut ? ["[The search was stopped: too much output. Narrow it.]"] : []),
       ...(plain ? [PLAIN_NOTE] : []),
     ];

@@ -55,6 +55,8 @@ export interface BackgroundTask {
 }
 
 export interface BackgroundTasks {
+  /** Where output files are; null before the first task. */
+  readonly directory: string | null;
   /** Starts a command. Without `timeoutMs` it may run as long as this process. Throws ToolError at the limit. */
   start(command: ShellCommand, task: { conversationId: string; timeoutMs?: number }): BackgroundTask;
   /** Takes over a command whose shell has ended while a process it started still holds the output. */

@@ -32,6 +32,7 @@ const CHECKER: PermissionChecker = {
   setMode() {},
   check: () => Promise.reject(new Error("nothing is checked here")),
   addRule: async () => {},
+  hidesPath: () => false,
   listRules: () => [
     { effect: "allow", rule: "Bash(git status:*)", source: "user" },
     { effect: "allow", rule: "Bash(rm:*)", source: "project", inert: "the folder is not trusted" },

@@ -42,6 +42,7 @@ export function checker(): PermissionChecker & { rules: string[] } {
       };
     },
     addRule: async (_effect, rule) => void rules.push(rule),
+    hidesPath: () => false,
     listRules: () => [],
   };
 }

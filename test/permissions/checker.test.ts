@@ -392,3 +392,23 @@ test("in the home directory there is no project to save to", async () => {
   const verdict = await world.shell("make");
   expect(verdict.behavior === "ask" && verdict.suggestions.map(({ scope }) => scope)).toEqual(["session"]);
 });
+
+test("searches leave out what a deny rule forbids to read, in every spelling", async () => {
+  const world = await worlds.make({ user: { permissions: { deny: ["Read(private/**)"] } } });
+  const hidden = (name: string) => world.checker.hidesPath(`${world.project}/${name}`);
+  expect(["private/a", "private/b/c", "public/../private/a", "public/a", "private.txt"].map(hidden)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("a directory that becomes readable later is readable from then on", async () => {
+  const directories: string[] = [];
+  const world = await worlds.make({}, { readableDirectories: () => directories });
+  expect(brief(await world.file("Read", "/elsewhere/log"))).toBe("ask");
+  directories.push("/elsewhere");
+  expect(brief(await world.file("Read", "/elsewhere/log"))).toBe("allow");
+});

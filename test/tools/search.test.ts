@@ -160,6 +160,18 @@ test("files that rules keep from the model are in no result", async () => {
   expect((await own.call(globTool, { ...search, pattern: "*.js" })).output).toBe("No files found");
 });
 
+test("a search prints no secrets by the way, and says so; the file itself can be searched", async () => {
+  await using own = openWorkbench();
+  writeFileSync(join(own.cwd, "server.pem"), "needle: private\n");
+  writeFileSync(join(own.cwd, "notes.txt"), "needle: public\n");
+  const content = { pattern: "needle", output_mode: "content" };
+  const { output } = await own.call(grepTool, content);
+  expect(output).not.toContain("private");
+  expect(output).toContain("notes.txt:1:needle: public");
+  expect(output).toContain("look like secrets are left out");
+  expect((await own.call(grepTool, { ...content, path: "server.pem" })).output).toContain("private");
+});
+
 describe("without ripgrep", () => {
   test("walks the tree, without .git and without following links", () => {
     const files = walkFiles(bench.cwd, new AbortController().signal).sort();

@@ -119,6 +119,7 @@ function allowAll(): PermissionChecker {
       return { behavior: "allow", reason, trace: [reason] };
     },
     addRule: async () => {},
+    hidesPath: () => false,
     listRules: () => [{ effect: "allow", rule: "Bash(git status)", source: "user" }],
   };
 }

@@ -230,6 +230,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
         mode = next;
       },
       addRule: async () => {},
+      hidesPath: () => false,
       listRules: () => [{ effect: "allow", rule: "Bash(npm test)", source: "user" }],
     },
     tools: {
