@@ -2,6 +2,7 @@
 
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { BackendKind } from "@/agent/choose-backend.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
@@ -39,7 +40,8 @@ export interface AppOptions {
   env: Env;
   /** Shown to a second process that finds a conversation busy. */
   label: "interactive" | "headless" | "command";
-  backend?: "api" | "local";
+  /** `--backend`. */
+  backend?: BackendKind;
   /** A flag's mode beats settings. */
   permissionMode?: PermissionMode;
   allowedTools?: string[];
@@ -57,8 +59,6 @@ export interface AppOptions {
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
   models?: ModelAdapter;
-  /** For people, each text once. Default: stderr. */
-  onWarning?: (text: string) => void;
 }
 
 /** Everything a front end needs. */
@@ -110,7 +110,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(env.permissionTrace && { trace: console.error }),
   });
   const models = options.models ?? lazyModels(() => openModels(core, options));
-  const backend = createLocalBackend({ db, models, onWarning: options.onWarning ?? console.error });
+  const warnings: string[] = [];
+  const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
   const tools = createToolRegistry(builtinTools());
   const clientState = createClientState(db);
   const app: Omit<App, "engine"> = {
@@ -156,6 +157,7 @@ export async function openApp(options: AppOptions): Promise<App> {
         now: new Date(),
       }),
     rearmReminders: (key) => rearm(clientState, key),
+    takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,
     now: Date.now,

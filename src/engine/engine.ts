@@ -38,6 +38,8 @@ export interface EngineDeps {
   collectReminders(context: { key: string; agent: AgentState; conversationId: string }): Promise<string[]>;
   /** After a compaction the model has forgotten them. */
   rearmReminders(key: string): void;
+  /** What the backend wants people to know, since the last call. */
+  takeWarnings(): string[];
   cwd(): string;
   /** Shown to a process that finds the conversation busy. */
   label: string;
@@ -50,8 +52,6 @@ export interface EngineDeps {
 export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
   const active = new Map<string, ActiveTurn>();
   const queues = new Map<string, TurnQueue>();
-  /** Conversation id → key, of what this engine has worked on: background tasks know only the id. */
-  const keys = new Map<string, string>();
   const deps: EngineDeps = { ...options, onLeaseLost: (turnId) => active.get(turnId)?.stop("lease_lost") };
   const queueOf = (key: string): TurnQueue => {
     const queue = queues.get(key) ?? new TurnQueue();
@@ -59,15 +59,15 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
     return queue;
   };
   deps.services.background.onFinished((task, notification) => {
-    const running = [...active.values()].find((turn) => turn.conversationId === task.conversationId);
+    const key = conversationKey({ agentId: task.agentId ?? "", conversationId: task.conversationId });
+    const running = [...active.values()].find((turn) => turn.key === key);
     if (running) running.steer(notification);
-    else queueOf(keys.get(task.conversationId) ?? task.conversationId).enqueue(notification, "task_notification");
+    else queueOf(key).enqueue(notification, "task_notification");
   });
   return {
     submit(input) {
       const key = conversationKey(input);
-      keys.set(input.conversationId, key);
-      const turn = new ActiveTurn(input);
+      const turn = new ActiveTurn(input, key);
       active.set(turn.id, turn);
       void new TurnDriver(input, turn, deps, key).run().finally(() => {
         active.delete(turn.id);
@@ -92,7 +92,6 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
 /** The handle a front end holds, and the driver's way to it. */
 class ActiveTurn implements Turn {
   readonly id = `turn-${crypto.randomUUID()}`;
-  readonly conversationId: string;
   readonly events: AsyncIterable<EngineEvent>;
   readonly #queue: AsyncQueue<EngineEvent>;
   readonly #controller = new AbortController();
@@ -101,8 +100,10 @@ class ActiveTurn implements Turn {
   #cause: AbortCause | null = null;
   #steered: (string | ContentPart[])[] = [];
 
-  constructor(input: TurnInput) {
-    this.conversationId = input.conversationId;
+  constructor(
+    input: TurnInput,
+    readonly key: string,
+  ) {
     this.#queue = new AsyncQueue<EngineEvent>(EVENT_BUFFER, () => this.stop("user"));
     this.events = this.#queue;
     const timeoutMs = input.limits?.timeoutMs;

@@ -16,7 +16,7 @@ export interface Leftover {
   tool: string;
   item: ApprovalItem;
   /** `finished`: the result was known and is only delivered now. */
-  kind: "finished" | "never_started" | "outcome_unknown";
+  kind: "finished" | "denied" | "never_started" | "outcome_unknown";
 }
 
 /** What must be answered before anything new is said, in call order. Empty when the conversation is clean. */
@@ -37,7 +37,8 @@ export async function findLeftovers(
 
 function toLeftover(toolCallId: string, call: JournalCall | undefined): Leftover {
   const tool = call?.tool ?? "a tool";
-  if (call?.result) return { toolCallId, tool, item: call.result, kind: "finished" };
+  if (call?.result)
+    return { toolCallId, tool, item: call.result, kind: call.state === "denied" ? "denied" : "finished" };
   if (call?.state === "running") {
     return {
       toolCallId,
@@ -59,6 +60,8 @@ export function describeLeftover(leftover: Leftover): string {
   switch (leftover.kind) {
     case "finished":
       return `${leftover.tool} had finished before the last turn was cut off; its result is delivered now`;
+    case "denied":
+      return `${leftover.tool} was denied in the last turn; the model is told now`;
     case "outcome_unknown":
       return `${leftover.tool} was running when the last turn was cut off; its outcome is unknown and it was not run again`;
     case "never_started":

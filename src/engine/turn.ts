@@ -42,6 +42,10 @@ export interface TurnControl {
   takeSteered(): (string | ContentPart[])[];
 }
 
+/** Client state: how the conversation's last turn ended here (a `TurnResult` status), or `running` while one runs. A
+ *  turn that finds `running` follows one that was killed. */
+export const LAST_TURN = "last_turn";
+
 export class TurnDriver {
   readonly #budget: Budget;
   readonly #retries: RetryBudget;
@@ -77,15 +81,22 @@ export class TurnDriver {
       if (attempt.status === "busy") return failed(busyError(attempt.holder));
       await using lease = attempt.lease;
       lease.lost.addEventListener("abort", () => this.deps.onLeaseLost(this.control.id), { once: true });
-      const ending = await this.#converse(lease, attempt.tookOver !== null);
-      this.deps.clientState.set(this.key, "interrupted", ending.status === "interrupted");
-      return ending;
+      const previous = this.deps.clientState.find(this.key, LAST_TURN);
+      this.deps.clientState.set(this.key, LAST_TURN, "running");
+      let status: Ending["status"] = "failed";
+      try {
+        const ending = await this.#converse(lease, previous);
+        status = ending.status;
+        return ending;
+      } finally {
+        this.deps.clientState.set(this.key, LAST_TURN, status);
+      }
     } catch (error) {
       return this.#aborted() ?? failed(error);
     }
   }
 
-  async #converse(lease: Lease, tookOver: boolean): Promise<Ending> {
+  async #converse(lease: Lease, previous: unknown): Promise<Ending> {
     const agent = await this.deps.backend.retrieveAgent(this.input.agentId);
     const model = this.input.model ?? (await this.#conversationModel()) ?? agent.model;
     const { conversationId } = this.input;
@@ -96,7 +107,7 @@ export class TurnDriver {
       conversationId,
       model,
     });
-    let messages = await this.#firstMessages(agent, tookOver);
+    let messages = await this.#firstMessages(agent, previous);
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
@@ -118,9 +129,11 @@ export class TurnDriver {
   }
 
   /** Answers for what an earlier turn left, then the user's words with the reminders that are due. */
-  async #firstMessages(agent: AgentState, tookOver: boolean): Promise<InputMessage[]> {
+  async #firstMessages(agent: AgentState, previous: unknown): Promise<InputMessage[]> {
     const leftovers = await findLeftovers(this.deps.backend, this.deps.journal, this.input, this.key);
-    for (const leftover of leftovers) {
+    // After an interrupt or a limit everybody knows; only what nobody saw end is news.
+    const news = previous === "interrupted" || previous === "limit" ? [] : leftovers;
+    for (const leftover of news) {
       const kind = leftover.kind === "never_started" ? "approval_pending" : "interrupted_tool";
       await this.control.emit({ type: "recovery", turnId: this.control.id, kind, message: describeLeftover(leftover) });
     }
@@ -128,8 +141,8 @@ export class TurnDriver {
     if (leftovers.length > 0) messages.push(approvalInput(leftovers.map((leftover) => leftover.item)));
     if (this.input.content === null) return messages;
     const notes = [...(this.input.reminders ?? [])];
-    if (tookOver) notes.unshift(KILLED_NOTE);
-    else if (this.deps.clientState.find(this.key, "interrupted") === true) notes.unshift(INTERRUPTED_NOTE);
+    if (previous === "running") notes.unshift(KILLED_NOTE);
+    if (previous === "interrupted") notes.unshift(INTERRUPTED_NOTE);
     const reminders = await this.deps.collectReminders({
       key: this.key,
       agent,
@@ -209,6 +222,9 @@ export class TurnDriver {
       const outcome = await drainStream(stream, this.control.id, (event) => this.#watch(event));
       if (outcome.runId && !this.#runIds.includes(outcome.runId)) this.#runIds.push(outcome.runId);
       if (outcome.usage) this.#budget.addUsage(outcome.usage);
+      for (const text of this.deps.takeWarnings()) {
+        await this.control.emit({ type: "notice", turnId: this.control.id, level: "warning", text });
+      }
       const { runId, stopReason, usage } = outcome;
       await this.control.emit({ type: "step_finished", turnId: this.control.id, runId, stopReason, usage });
       return outcome;

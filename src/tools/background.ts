@@ -14,7 +14,7 @@ import {
 } from "./limits.ts";
 import { OutputFile } from "./output-file.ts";
 import { OutputText } from "./output-text.ts";
-import type { BackgroundTask, BackgroundTasks } from "./services.ts";
+import type { BackgroundTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, Shells } from "./shell.ts";
 
 /** Tail kept in memory, for the notification. */
@@ -54,12 +54,12 @@ class ShellTasks implements BackgroundTasks {
     return this.#directory;
   }
 
-  start: BackgroundTasks["start"] = (command, { conversationId, timeoutMs }) => {
+  start: BackgroundTasks["start"] = (command, { timeoutMs, ...owner }) => {
     this.#checkLimit();
     let entry: Entry | undefined;
     const early: Uint8Array[] = [];
     const shell = this.shells.start(command, (bytes) => (entry ? push(entry, bytes) : early.push(bytes)));
-    entry = this.#add(shell, command.command, conversationId);
+    entry = this.#add(shell, command.command, owner);
     for (const bytes of early) push(entry, bytes);
     const added = entry;
     if (timeoutMs !== undefined) {
@@ -77,16 +77,13 @@ class ShellTasks implements BackgroundTasks {
     return added.task;
   };
 
-  adopt: BackgroundTasks["adopt"] = (shell, { conversationId, title }) => {
-    const entry = this.#add(shell, title, conversationId);
+  adopt: BackgroundTasks["adopt"] = (shell, { title, ...owner }) => {
+    const entry = this.#add(shell, title, owner);
     void shell.closed.then(() => this.#end(entry, null));
     return { task: entry.task, push: (bytes) => push(entry, bytes) };
   };
 
-  list = (conversationId?: string): BackgroundTask[] =>
-    [...this.#entries.values()]
-      .map((entry) => entry.task)
-      .filter((task) => conversationId === undefined || task.conversationId === conversationId);
+  list = (): BackgroundTask[] => [...this.#entries.values()].map((entry) => entry.task);
 
   find = (id: string): BackgroundTask | undefined => this.#entries.get(id)?.task;
 
@@ -149,13 +146,14 @@ class ShellTasks implements BackgroundTasks {
     );
   }
 
-  #add(shell: RunningShell, title: string, conversationId: string): Entry {
+  #add(shell: RunningShell, title: string, { agentId, conversationId }: TaskOwner): Entry {
     const { id, path } = this.#nextLog();
     const entry: Entry = {
       task: {
         id,
         kind: "shell",
         title,
+        agentId,
         conversationId,
         state: "running",
         exitCode: null,

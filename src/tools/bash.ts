@@ -60,9 +60,10 @@ function startInBackground(
   command: Command,
   timeoutMs: number | undefined,
   note: string,
-  { services, conversationId }: ToolContext,
+  { services, agentId, conversationId }: ToolContext,
 ): ToolResult {
   const task = services.background.start(command, {
+    agentId,
     conversationId,
     ...(timeoutMs === undefined ? {} : { timeoutMs: Math.max(1, timeoutMs) }),
   });
@@ -102,6 +103,7 @@ async function runInForeground(
   let holding = "";
   if (open && end.kind === "exited") {
     const adopted = services.background.adopt(shell, {
+      agentId: context.agentId,
       conversationId: context.conversationId,
       title: command.command,
     });

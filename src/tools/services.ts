@@ -47,6 +47,8 @@ export interface BackgroundTask {
   id: string;
   kind: "shell";
   title: string;
+  /** Who started it, and who is told of its end. */
+  agentId: string | null;
   conversationId: string;
   state: "running" | "completed" | "failed" | "stopped";
   exitCode: number | null;
@@ -54,14 +56,16 @@ export interface BackgroundTask {
   outputFile: string;
 }
 
+export type TaskOwner = Pick<BackgroundTask, "agentId" | "conversationId">;
+
 export interface BackgroundTasks {
   /** Where output files are; null before the first task. */
   readonly directory: string | null;
   /** Starts a command. Without `timeoutMs` it may run as long as this process. Throws ToolError at the limit. */
-  start(command: ShellCommand, task: { conversationId: string; timeoutMs?: number }): BackgroundTask;
+  start(command: ShellCommand, task: TaskOwner & { timeoutMs?: number }): BackgroundTask;
   /** Takes over a command whose shell has ended while a process it started still holds the output. */
-  adopt(shell: RunningShell, task: { conversationId: string; title: string }): AdoptedTask;
-  list(conversationId?: string): BackgroundTask[];
+  adopt(shell: RunningShell, task: TaskOwner & { title: string }): AdoptedTask;
+  list(): BackgroundTask[];
   find(id: string): BackgroundTask | undefined;
   /** Text since `offset` (bytes of the task's whole output) and the next offset. */
   read(id: string, offset: number): { text: string; nextOffset: number };

@@ -85,6 +85,7 @@ export async function harness(model: FakeModel, available = tools(), db = openDa
     clientState: createClientState(db),
     collectReminders: async () => [],
     rearmReminders: () => {},
+    takeWarnings: () => [],
     cwd: () => "/",
     label: "test",
     now: Date.now,

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import type { ApprovalItem } from "@/backend/wire.ts";
+import { LAST_TURN } from "@/engine/turn.ts";
 import { ToolError } from "@/lib/errors.ts";
+import { createClientState } from "@/store/client-state.ts";
 import { call, FakeModel, fail, Gate, message, reply, say } from "../support/fake-model.ts";
 import { harness, play, tools, types } from "./harness.ts";
 
@@ -327,6 +329,7 @@ test("what a killed process left is answered truthfully and never run again", as
   );
   h.journal.setState(h.conversationId, a, "done", item(a));
   h.journal.setState(h.conversationId, b, "running");
+  createClientState(h.db).set(h.conversationId, LAST_TURN, "running");
   model.add(say("I know where we are"));
   const { events, result } = await play(h.engine, h.input({ content: "go on" }));
   expect(resultsSeen(model)[0]).toBe("from the journal");
@@ -334,6 +337,7 @@ test("what a killed process left is answered truthfully and never run again", as
   expect(resultsSeen(model)[2]).toContain("was not run");
   expect(events.filter((e) => e.type === "recovery").length).toBe(3);
   expect(types(events)).not.toContain("tool_started");
+  expect(JSON.stringify(model.requests.at(-1)!.messages)).toContain("ended before the turn was finished");
   expect(result.text).toBe("I know where we are");
   expect(h.journal.openCalls(h.conversationId)).toEqual([]);
 });
