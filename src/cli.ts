@@ -1,6 +1,7 @@
 // From argv to an exit code: other spellings, `--backend` from anywhere, subcommand or prompt. Everything is loaded
 // only when it is known to be needed. Expected failures are printed here, once.
 
+import { type BackendKind, parseBackendKind } from "@/agent/choose-backend.ts";
 import type { CommandContext } from "@/commands/context.ts";
 import { EXIT_CODES } from "@/exit-codes.ts";
 import { codeOf, formatError, LettaError } from "@/lib/errors.ts";
@@ -34,9 +35,9 @@ export function rewriteAliases(argv: string[]): string[] {
 }
 
 /** Takes `--backend X` and `--backend=X` out of argv, wherever they stand before `--`. The last one wins. */
-export function takeBackend(argv: string[]): { backend?: "api" | "local"; rest: string[] } {
+export function takeBackend(argv: string[]): { backend?: BackendKind; rest: string[] } {
   const rest: string[] = [];
-  let backend: "api" | "local" | undefined;
+  let backend: BackendKind | undefined;
   for (let index = 0; index < argv.length; index++) {
     const token = argv[index]!;
     if (token === "--") return { ...(backend && { backend }), rest: [...rest, ...argv.slice(index)] };
@@ -47,9 +48,9 @@ export function takeBackend(argv: string[]): { backend?: "api" | "local"; rest: 
   return { ...(backend && { backend }), rest };
 }
 
-function parseBackend(value: string | undefined): "api" | "local" {
-  if (value === "local") return "local";
-  if (value === "api" || value === "cloud") return "api";
+function parseBackend(value: string | undefined): BackendKind {
+  const kind = parseBackendKind(value);
+  if (kind) return kind;
   throw new LettaError("usage", `--backend must be api or local${value === undefined ? "" : `, not "${value}"`}`);
 }
 

@@ -1,22 +1,29 @@
 // Where agents live for this process: on a Letta server or on this machine. The same rule for people and scripts.
 
+import { LettaError } from "@/lib/errors.ts";
 import type { Env } from "@/store/env.ts";
 import type { UserSettings } from "@/store/settings.ts";
 
+export type BackendKind = "api" | "local";
+
 export interface BackendChoice {
-  kind: "api" | "local";
+  kind: BackendKind;
   /** What decided, for `--dry-run` and error texts. */
   source: string;
 }
 
-/** `--backend` > prefix of an explicit agent id > LETTA_LOCAL_BACKEND_EXPERIMENTAL > saved mode > a server's key or
- *  URL > local. A saved `local` does not count when a server's URL is configured. */
-export function chooseBackend(given: {
-  flag?: "api" | "local";
-  agentId?: string;
+export interface BackendWishes {
+  /** `--backend`. */
+  flag?: BackendKind | undefined;
+  /** Named on the command line. */
+  agentId?: string | undefined;
   env: Pick<Env, "apiKey" | "baseUrl" | "localBackend">;
   settings: Pick<UserSettings, "preferredBackendMode" | "env">;
-}): BackendChoice {
+}
+
+/** `--backend` > prefix of an explicit agent id > LETTA_LOCAL_BACKEND_EXPERIMENTAL > saved mode > a server's key or
+ *  URL > local. A saved `local` does not count when a server's URL is configured. */
+export function chooseBackend(given: BackendWishes): BackendChoice {
   const { flag, agentId, env, settings } = given;
   if (flag) return { kind: flag, source: "--backend" };
   if (agentId?.startsWith("agent-local-")) return { kind: "local", source: "the agent's id" };
@@ -29,4 +36,19 @@ export function chooseBackend(given: {
   if (baseUrl) return { kind: "api", source: "LETTA_BASE_URL" };
   if (env.apiKey ?? settings.env?.LETTA_API_KEY) return { kind: "api", source: "LETTA_API_KEY" };
   return { kind: "local", source: "default" };
+}
+
+/** Until the server backend exists, asking for it is a clear error. */
+export function requireLocalBackend(wishes: BackendWishes): void {
+  const { kind, source } = chooseBackend(wishes);
+  if (kind === "local") return;
+  throw new LettaError("usage", `this version of letta cannot use a Letta server yet (chosen by ${source})`, {
+    hint: "Pass --backend local to keep agents on this machine, or save that with: letta backend local",
+  });
+}
+
+/** `cloud` is an older name of `api`. Undefined when it is none. */
+export function parseBackendKind(text: string | undefined): BackendKind | undefined {
+  if (text === "cloud") return "api";
+  return text === "api" || text === "local" ? text : undefined;
 }

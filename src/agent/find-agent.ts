@@ -1,12 +1,12 @@
 // Finding the agent nobody named: the order of spec 01 §8, the same for people and scripts but for who is asked.
 
-import type { App } from "@/app.ts";
+import type { AgentHost } from "./host.ts";
 import type { AgentState } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { findHeadlessSession, findInteractiveSession } from "./last-session.ts";
 import { pinnedAgentIds } from "./pins.ts";
 
-type FindApp = Pick<App, "backend" | "settings" | "cwd" | "serverKey">;
+type FindApp = Pick<AgentHost, "backend" | "settings" | "cwd" | "serverKey">;
 
 /** `agent` null: there is none, create one. */
 export interface AgentLookup {
@@ -59,9 +59,9 @@ export async function findPinnedByName(app: FindApp, name: string): Promise<Agen
   return used ?? matches[0]!;
 }
 
-export async function findAgentOrNull(app: Pick<App, "backend">, id: string): Promise<AgentState | null> {
+export async function findAgentOrNull({ backend }: Pick<AgentHost, "backend">, id: string): Promise<AgentState | null> {
   try {
-    return await app.backend.retrieveAgent(id);
+    return await backend.retrieveAgent(id);
   } catch (error) {
     if (codeOf(error) === "not_found") return null;
     throw error;

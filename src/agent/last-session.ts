@@ -2,14 +2,14 @@
 // somebody's next `letta` opens. A script does not litter either: only a project that has a `.letta` directory already
 // gets the note there, all others are remembered in the user's settings.
 
+import type { AgentHost } from "./host.ts";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import { errorMessage } from "@/lib/errors.ts";
 
-type SessionApp = Pick<App, "settings" | "serverKey" | "cwd">;
+type SessionApp = Pick<AgentHost, "settings" | "serverKey" | "cwd">;
 
 const HeadlessSessionSchema = v.looseObject({
   agentId: v.string(),

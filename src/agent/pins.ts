@@ -1,6 +1,8 @@
-// Pinned agents (user settings, per server): offered first, and found by `--name`.
+// Pinned agents (user settings, per server, because the same id may exist on two servers): offered first, and found by
+// `--name`.
 
-import type { SettingsStore, UserSettings } from "@/store/settings.ts";
+import type { UserSettings } from "@/store/settings.ts";
+import type { AgentHost } from "./host.ts";
 
 /** In the order they were pinned. */
 export function pinnedAgentIds(settings: UserSettings, serverKey: string): string[] {
@@ -8,9 +10,17 @@ export function pinnedAgentIds(settings: UserSettings, serverKey: string): strin
   return entries.filter((entry) => entry.pinned && entry.baseUrl === serverKey).map((entry) => entry.agentId);
 }
 
-export async function pinAgent(settings: SettingsStore, serverKey: string, agentId: string): Promise<void> {
+/** Idempotent. Other facts in the agent's entry stay. */
+export async function setPinned(
+  { settings, serverKey }: Pick<AgentHost, "settings" | "serverKey">,
+  agentId: string,
+  pinned: boolean,
+): Promise<void> {
   await settings.updateUser((user) => {
-    const others = (user.agents ?? []).filter((entry) => entry.agentId !== agentId || entry.baseUrl !== serverKey);
-    user.agents = [...others, { agentId, baseUrl: serverKey, pinned: true }];
+    const entries = user.agents ?? [];
+    const entry = entries.find((each) => each.agentId === agentId && each.baseUrl === serverKey);
+    if ((entry?.pinned ?? false) === pinned) return;
+    const others = entries.filter((each) => each !== entry);
+    user.agents = [...others, { ...entry, agentId, baseUrl: serverKey, pinned }];
   });
 }

@@ -1,15 +1,16 @@
 // Which agent, conversation and model a process works with. `planSession` only looks; `openSession` creates what the
 // plan says is missing. So `--dry-run` and every refusal leave nothing behind, and both front ends share one order.
 
-import type { App } from "@/app.ts";
+import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
+import { noProviderError } from "@/backend/model.ts";
+import type { AgentHost } from "./host.ts";
 import type { AgentCreate, AgentState, Conversation, ConversationCreate } from "@/backend/wire.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
-import type { chooseBackend } from "./choose-backend.ts";
 import { defaultAgent, defaultSystemPrompt } from "./default-agent.ts";
 import { type AgentLookup, findDefaultAgent, findPinnedByName } from "./find-agent.ts";
 import { HEADLESS_TAG } from "./headless-tag.ts";
 import { findHeadlessSession, findInteractiveSession, rememberHeadlessSession } from "./last-session.ts";
-import { pinAgent } from "./pins.ts";
+import { setPinned } from "./pins.ts";
 
 /** What the user asked for; values are valid and free of contradictions (commands/parse-flags.ts). */
 export interface Selection {
@@ -33,7 +34,6 @@ export interface Selection {
   tags?: string[];
 }
 
-export type ResolveApp = Pick<App, "backend" | "models" | "settings" | "env" | "cwd" | "serverKey">;
 export type ModelSource = "flag" | "conversation" | "agent" | "settings" | "default";
 
 export interface SessionPlan {
@@ -69,7 +69,7 @@ export interface Session {
 }
 
 /** Throws `usage` or `not_found`; creates nothing. */
-export async function planSession(app: ResolveApp, selection: Selection): Promise<SessionPlan | SessionChoice> {
+export async function planSession(app: AgentHost, selection: Selection): Promise<SessionPlan | SessionChoice> {
   const warnings: string[] = [];
   if (selection.conversation && !isDefaultConversation(selection.conversation)) {
     const conversation = await app.backend.retrieveConversation(selection.conversation);
@@ -92,9 +92,9 @@ export async function planSession(app: ResolveApp, selection: Selection): Promis
 
 /** Creates what is missing and remembers the conversation (headless; the REPL remembers its own). Throws `no_provider`
  *  before that when a script has no model; a person gets to the prompt and can connect one. */
-export async function openSession(app: ResolveApp, plan: SessionPlan): Promise<Session> {
+export async function openSession(app: AgentHost, plan: SessionPlan): Promise<Session> {
   const { selection } = plan;
-  if (!plan.model && selection.mode === "headless") throw noModel();
+  if (!plan.model && selection.mode === "headless") throw noProviderError();
   const warnings = [...plan.warnings];
   const agent = await openAgent(app, plan, warnings);
   const created = "use" in plan.conversation ? null : plan.conversation;
@@ -103,7 +103,7 @@ export async function openSession(app: ResolveApp, plan: SessionPlan): Promise<S
       ? plan.conversation.use
       : "create" in plan.conversation
         ? await app.backend.createConversation({ ...plan.conversation.create, agent_id: agent.id })
-        : await app.backend.retrieveConversation("default", agent.id);
+        : await app.backend.retrieveConversation(DEFAULT_CONVERSATION, agent.id);
   if (selection.mode === "headless" && !selection.ephemeral && isRemembered(app)) {
     const warning = await rememberHeadlessSession(app, { agentId: agent.id, conversationId: conversation.id });
     if (warning) warnings.push(warning);
@@ -123,15 +123,7 @@ export async function openSession(app: ResolveApp, plan: SessionPlan): Promise<S
   };
 }
 
-/** Until the server backend exists, asking for it is a clear error. Called before anything is opened. */
-export function requireLocalBackend(choice: ReturnType<typeof chooseBackend>): void {
-  if (choice.kind === "local") return;
-  throw new LettaError("usage", `this version of letta cannot use a Letta server yet (chosen by ${choice.source})`, {
-    hint: "Pass --backend local to keep agents on this machine, or save that with: letta backend local",
-  });
-}
-
-async function openAgent(app: ResolveApp, plan: SessionPlan, warnings: string[]): Promise<AgentState> {
+async function openAgent(app: AgentHost, plan: SessionPlan, warnings: string[]): Promise<AgentState> {
   const { selection, model } = plan;
   if ("use" in plan.agent) {
     if (!selection.save) return plan.agent.use;
@@ -143,7 +135,7 @@ async function openAgent(app: ResolveApp, plan: SessionPlan, warnings: string[])
   const agent = await app.backend.createAgent({ ...plan.agent.create, model: model?.handle ?? "" });
   if (plan.agent.pin) {
     try {
-      await pinAgent(app.settings, app.serverKey, agent.id);
+      await setPinned(app, agent.id, true);
     } catch (error) {
       warnings.push(`the new agent could not be pinned: ${errorMessage(error)}`);
     }
@@ -151,7 +143,7 @@ async function openAgent(app: ResolveApp, plan: SessionPlan, warnings: string[])
   return agent;
 }
 
-async function planContinue(app: ResolveApp, selection: Selection, warnings: string[]): Promise<SessionPlan> {
+async function planContinue(app: AgentHost, selection: Selection, warnings: string[]): Promise<SessionPlan> {
   const last = findHeadlessSession(app);
   if (!last) {
     throw new LettaError("not_found", "there is no headless conversation in this directory to continue", {
@@ -165,7 +157,7 @@ async function planContinue(app: ResolveApp, selection: Selection, warnings: str
 
 /** The agent, null when one has to be created, or a choice for a person. */
 async function lookUpAgent(
-  app: ResolveApp,
+  app: AgentHost,
   selection: Selection,
   warnings: string[],
 ): Promise<AgentLookup | SessionChoice> {
@@ -185,7 +177,7 @@ async function lookUpAgent(
 }
 
 async function planConversation(
-  app: ResolveApp,
+  app: AgentHost,
   selection: Selection,
   agent: AgentState,
   warnings: string[],
@@ -194,7 +186,7 @@ async function planConversation(
   if (selection.mode === "headless") return newHeadless(app, selection);
   if (selection.newConversation) return { create: {} };
   const last = findInteractiveSession(app, "project");
-  if (last?.agentId !== agent.id || last.conversationId === "default") return { useDefault: true };
+  if (last?.agentId !== agent.id || last.conversationId === DEFAULT_CONVERSATION) return { useDefault: true };
   try {
     return { use: await app.backend.retrieveConversation(last.conversationId, agent.id) };
   } catch (error) {
@@ -204,13 +196,13 @@ async function planConversation(
 }
 
 /** Scripts get a conversation of their own; a child agent works in its agent's main one. */
-function newHeadless(app: ResolveApp, selection: Selection): SessionPlan["conversation"] {
+function newHeadless(app: AgentHost, selection: Selection): SessionPlan["conversation"] {
   if (selection.conversation || selection.ephemeral || app.env.parentAgentId) return { useDefault: true };
   return { create: { tags: [HEADLESS_TAG] } };
 }
 
 async function finishPlan(
-  app: ResolveApp,
+  app: AgentHost,
   selection: Selection,
   found: Pick<SessionPlan, "agent" | "conversation" | "warnings">,
 ): Promise<SessionPlan> {
@@ -229,7 +221,7 @@ async function finishPlan(
 }
 
 async function resolveModel(
-  app: ResolveApp,
+  app: AgentHost,
   selection: Selection,
   ofConversation: string | null,
   ofAgent: string,
@@ -255,15 +247,9 @@ function createBody(selection: Selection): AgentCreate {
 
 /** `default` and `agent-…` name an agent's main conversation. */
 function isDefaultConversation(id: string): boolean {
-  return id === "default" || id.startsWith("agent-");
+  return id === DEFAULT_CONVERSATION || id.startsWith("agent-");
 }
 
-function isRemembered(app: ResolveApp): boolean {
+function isRemembered(app: AgentHost): boolean {
   return !app.env.disableSessionPersist && !app.env.parentAgentId;
-}
-
-function noModel(): LettaError {
-  return new LettaError("no_provider", "no model is connected", {
-    hint: "Set a key such as ANTHROPIC_API_KEY, or connect one: letta connect <provider>. letta demo needs none.",
-  });
 }

@@ -40,7 +40,10 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
-/** Names a conversation. `default` is every agent's implicit main thread and exists per agent. */
+/** Every agent's implicit main thread; it exists once per agent, so this id alone names nothing. */
+export const DEFAULT_CONVERSATION = "default";
+
+/** Names a conversation. */
 export interface ConversationRef {
   agentId: string;
   conversationId: string;
@@ -173,5 +176,6 @@ export interface Backend {
 
 /** One string per conversation, also for `default`; key of leases, journal rows and client state. */
 export function conversationKey(ref: ConversationRef): string {
-  return ref.conversationId === "default" ? `default:${ref.agentId}` : ref.conversationId;
+  const { agentId, conversationId } = ref;
+  return conversationId === DEFAULT_CONVERSATION ? `${DEFAULT_CONVERSATION}:${agentId}` : conversationId;
 }

@@ -153,3 +153,11 @@ export class ProviderError extends LettaError {
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** How to get a model when there is none. */
+export const CONNECT_HINT =
+  "Connect one: `letta connect <provider>`, set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server (Ollama, LM Studio, llama.cpp). `letta demo` needs none.";
+
+export function noProviderError(): ProviderError {
+  return new ProviderError("no_provider", "no model is connected", { retryable: false, hint: CONNECT_HINT });
+}

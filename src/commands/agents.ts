@@ -1,7 +1,7 @@
 // `letta agents …`: the identities on the current backend.
 
 import { defineCommand } from "citty";
-import { pinnedAgentIds } from "@/agent/pins.ts";
+import { pinnedAgentIds, setPinned } from "@/agent/pins.ts";
 import type { AgentState, Conversation, ModelSettings } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
@@ -10,7 +10,6 @@ import { renderFields, renderTable } from "@/lib/table.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
-import { setPinned } from "./pin.ts";
 import {
   agentArgs,
   conversationArgs,

@@ -1,7 +1,7 @@
 // `letta backend [api|local]`: shows or saves where agents live when neither a flag nor the environment says so.
 
 import { defineCommand } from "citty";
-import { chooseBackend } from "@/agent/choose-backend.ts";
+import { type BackendKind, chooseBackend, parseBackendKind } from "@/agent/choose-backend.ts";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { withCore } from "./context.ts";
@@ -48,14 +48,14 @@ export async function runBackend(core: Core, args: { mode?: string } & OutputArg
   );
 }
 
-function parseMode(text: string): "api" | "local" {
-  if (text === "local") return "local";
-  if (text === "api" || text === "cloud") return "api";
+function parseMode(text: string): BackendKind {
+  const kind = parseBackendKind(text);
+  if (kind) return kind;
   throw new LettaError("usage", `no backend "${text}"`, { hint: "Backends are: api (also called cloud), local." });
 }
 
 /** What a command without flags uses now. */
-function inForce({ env, settings }: Core): { backend: "api" | "local"; source: string } {
+function inForce({ env, settings }: Core): { backend: BackendKind; source: string } {
   const { kind, source } = chooseBackend({ env, settings: settings.user });
   return { backend: kind, source };
 }

@@ -1,6 +1,7 @@
 // What cli.ts hands to a subcommand as citty's `data`, and how a command opens what it needs. Commands themselves are
 // pure `run…` functions over an App or a Core; this file is the only place where they meet the process.
 
+import type { BackendKind } from "@/agent/choose-backend.ts";
 import type { App, Core } from "@/app.ts";
 import { type Env, readEnv } from "@/store/env.ts";
 import { type Io, processIo } from "./io.ts";
@@ -11,7 +12,7 @@ export interface CommandContext {
   env: Env;
   io: Io;
   /** `--backend`, taken out of argv by cli.ts. */
-  backend?: "api" | "local";
+  backend?: BackendKind;
 }
 
 /** What commands about agents, conversations and messages use of an App. */
@@ -44,19 +45,9 @@ export async function withApp(data: unknown, use: (app: App, io: Io) => Promise<
 /** For commands about what a backend keeps. Throws `usage` when the backend meant is one we cannot use. */
 export async function withStore(data: unknown, use: (app: StoreApp, io: Io) => Promise<number>): Promise<number> {
   const { backend, env } = commandContext(data);
-  const [{ chooseBackend }, { requireLocalBackend }] = await Promise.all([
-    import("@/agent/choose-backend.ts"),
-    import("@/agent/resolve.ts"),
-  ]);
+  const { requireLocalBackend } = await import("@/agent/choose-backend.ts");
   return withApp(data, async (app, io) => {
-    requireLocalBackend(
-      chooseBackend({
-        ...(backend && { flag: backend }),
-        ...(env.agentId !== undefined && { agentId: env.agentId }),
-        env,
-        settings: app.settings.user,
-      }),
-    );
+    requireLocalBackend({ flag: backend, agentId: env.agentId, env, settings: app.settings.user });
     return use(app, io);
   });
 }

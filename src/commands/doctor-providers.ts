@@ -1,6 +1,7 @@
 // The provider part of `letta doctor`: what is connected, and with `--probe` whether it answers.
 
 import type { Core } from "@/app.ts";
+import { CONNECT_HINT } from "@/backend/model.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
 import type { Connection } from "@/providers/connections.ts";
 import type { Finding } from "@/store/doctor.ts";
@@ -25,8 +26,7 @@ export async function checkProviders(core: Core, probe: boolean): Promise<Findin
 function describe(core: Core, connections: Connection[]): Finding {
   const id = "providers";
   if (connections.length === 0) {
-    const hint = "Run `letta connect`, or set a key such as ANTHROPIC_API_KEY.";
-    return { id, status: "note", text: "no model provider is connected", hint };
+    return { id, status: "note", text: "no model is connected", hint: CONNECT_HINT };
   }
   const names = connections.map(({ name, source }) => `${name} (${source})`).join(", ");
   return { id, status: "ok", text: `model providers: ${names}; stored keys are in: ${core.secrets.location}` };

@@ -1,6 +1,7 @@
 // `letta model list|set`: which models the connected providers offer, and which one is used when nobody chose.
 
 import { defineCommand } from "citty";
+import { noteRecentModel } from "@/agent/recent-models.ts";
 import type { Core } from "@/app.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
@@ -76,8 +77,7 @@ export async function runModelSet(
       const model = await models.resolveModel(args.handle);
       await core.settings.updateUser((settings) => {
         settings.defaultModel = model.handle;
-        const earlier = (settings.recentModels ?? []).filter((handle) => handle !== model.handle);
-        settings.recentModels = [model.handle, ...earlier].slice(0, 5);
+        noteRecentModel(settings, model.handle);
       });
       await warnAboutStranger(models, model, io);
       return model;

@@ -1,8 +1,7 @@
-// `letta pin`, `letta unpin`: pinned agents are offered first and can be named with `--name`. Pins live in the user
-// settings, per server, because the same id may exist on two servers.
+// `letta pin`, `letta unpin`: pinned agents are offered first and can be named with `--name`.
 
 import { defineCommand } from "citty";
-import type { SettingsStore } from "@/store/settings.ts";
+import { setPinned } from "@/agent/pins.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
@@ -28,17 +27,4 @@ export async function runPin(app: StoreApp, args: ScopeArgs & OutputArgs, io: Io
     },
     { text: (data) => `${pinned ? "Pinned" : "Unpinned"} ${data.name} (${data.agentId})\n` },
   );
-}
-
-/** Idempotent. Other facts in the agent's settings entry stay. */
-export async function setPinned(
-  app: { settings: SettingsStore; serverKey: string },
-  agentId: string,
-  pinned: boolean,
-): Promise<void> {
-  await app.settings.updateUser((settings) => {
-    const entry = settings.agents?.find((each) => each.agentId === agentId && each.baseUrl === app.serverKey);
-    if (entry) entry.pinned = pinned;
-    else if (pinned) settings.agents = [...(settings.agents ?? []), { agentId, baseUrl: app.serverKey, pinned }];
-  });
 }

@@ -3,10 +3,11 @@
 // directory > the only agent there is. One resolver for all commands.
 
 import type { ArgsDef } from "citty";
+import { findAgentOrNull } from "@/agent/find-agent.ts";
 import { findHeadlessSession, findInteractiveSession } from "@/agent/last-session.ts";
-import type { Backend, ConversationRef, Page } from "@/backend/backend.ts";
+import { type Backend, type ConversationRef, DEFAULT_CONVERSATION, type Page } from "@/backend/backend.ts";
 import type { AgentState } from "@/backend/wire.ts";
-import { codeOf, LettaError } from "@/lib/errors.ts";
+import { LettaError } from "@/lib/errors.ts";
 import type { StoreApp } from "./context.ts";
 
 /** Spread into the `args` of commands that work on an agent. */
@@ -50,8 +51,8 @@ export async function resolveAgent(app: ScopeApp, args: ScopeArgs): Promise<Agen
 export async function resolveConversation(app: ScopeApp, args: ScopeArgs): Promise<ConversationRef> {
   const named = args.conversation;
   if (named?.startsWith("agent-"))
-    return { agentId: (await findAgent(app.backend, named)).id, conversationId: "default" };
-  if (named && named !== "default") {
+    return { agentId: (await findAgent(app.backend, named)).id, conversationId: DEFAULT_CONVERSATION };
+  if (named && named !== DEFAULT_CONVERSATION) {
     const conversation = await app.backend.retrieveConversation(named);
     const agentId = conversation.agent_id ?? "";
     if (args.agent && (await findAgent(app.backend, args.agent)).id !== agentId) {
@@ -60,16 +61,13 @@ export async function resolveConversation(app: ScopeApp, args: ScopeArgs): Promi
     return { agentId, conversationId: named };
   }
   if (named === undefined && args.agent === undefined) return rememberedConversation(app);
-  return { agentId: (await resolveAgent(app, args)).id, conversationId: "default" };
+  return { agentId: (await resolveAgent(app, args)).id, conversationId: DEFAULT_CONVERSATION };
 }
 
 /** By id, else by a name only one agent has (case does not matter). */
 export async function findAgent(backend: Backend, idOrName: string): Promise<AgentState> {
-  try {
-    return await backend.retrieveAgent(idOrName);
-  } catch (error) {
-    if (codeOf(error) !== "not_found") throw error;
-  }
+  const byId = await findAgentOrNull({ backend }, idOrName);
+  if (byId) return byId;
   const wanted = idOrName.toLowerCase();
   const named: AgentState[] = [];
   for await (const agent of pages((after) =>
@@ -98,14 +96,14 @@ export async function* pages<T>(load: (cursor: { after?: string }) => Promise<Pa
 
 async function rememberedConversation(app: ScopeApp): Promise<ConversationRef> {
   const { agentId, conversationId } = app.env;
-  if (conversationId && conversationId !== "default") {
+  if (conversationId && conversationId !== DEFAULT_CONVERSATION) {
     const conversation = await app.backend.retrieveConversation(conversationId);
     return { agentId: conversation.agent_id ?? agentId ?? "", conversationId };
   }
-  if (agentId) return { agentId: (await app.backend.retrieveAgent(agentId)).id, conversationId: "default" };
+  if (agentId) return { agentId: (await app.backend.retrieveAgent(agentId)).id, conversationId: DEFAULT_CONVERSATION };
   const session = lastSession(app);
   const agent = await resolveAgent(app, {});
-  return { agentId: agent.id, conversationId: session?.conversationId ?? "default" };
+  return { agentId: agent.id, conversationId: session?.conversationId ?? DEFAULT_CONVERSATION };
 }
 
 function lastSession(app: ScopeApp): ConversationRef | undefined {

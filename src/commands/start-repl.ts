@@ -1,21 +1,15 @@
 // `letta` in a terminal: opens the app, lets the REPL resolve agent and conversation, and closes what was opened.
 
-import { chooseBackend } from "@/agent/choose-backend.ts";
-import { requireLocalBackend, type Selection } from "@/agent/resolve.ts";
+import { requireLocalBackend } from "@/agent/choose-backend.ts";
+import type { Selection } from "@/agent/resolve.ts";
 import type { AppOptions } from "@/app.ts";
 
 export async function startRepl(appOptions: AppOptions, selection: Selection): Promise<number> {
   const [{ openApp }, { runRepl }] = await Promise.all([import("@/app.ts"), import("@/frontends/repl/run.ts")]);
   const app = await openApp(appOptions);
   try {
-    requireLocalBackend(
-      chooseBackend({
-        ...(appOptions.backend && { flag: appOptions.backend }),
-        ...(selection.agent && { agentId: selection.agent }),
-        env: app.env,
-        settings: app.settings.user,
-      }),
-    );
+    const { env, settings } = app;
+    requireLocalBackend({ flag: appOptions.backend, agentId: selection.agent, env, settings: settings.user });
     return await runRepl(app, { selection });
   } finally {
     await app.close();

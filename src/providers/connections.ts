@@ -1,7 +1,7 @@
 // Which providers are connected: stored records first, then whatever the environment offers. Nothing here talks to the
 // network.
 
-import { ProviderError } from "@/backend/model.ts";
+import { CONNECT_HINT, ProviderError } from "@/backend/model.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { Env } from "@/store/env.ts";
 import type { ProviderRecord, Secrets } from "@/store/secrets.ts";
@@ -86,8 +86,7 @@ export function atDefaultAddress(kind: ProviderKind, env: Env): Connection {
 }
 
 export function connectedHint(connections: Connection[]): string {
-  if (connections.length === 0)
-    return "Nothing is connected yet: `letta connect <provider>`, or set for example ANTHROPIC_API_KEY.";
+  if (connections.length === 0) return CONNECT_HINT;
   return `Connected: ${connections.map(({ name }) => name).join(", ")}.`;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isHeadlessConversation } from "@/agent/headless-tag.ts";
-import { pinAgent } from "@/agent/pins.ts";
+import { setPinned } from "@/agent/pins.ts";
 import { openSession, planSession, type Selection, type SessionPlan } from "@/agent/resolve.ts";
 import { openTestApp, SELECTION, type TestApp } from "../frontends/headless/support.ts";
 
@@ -125,7 +125,7 @@ test("--name finds only pinned agents, whatever the case", async () => {
   await using app = await openTestApp();
   const agent = await app.backend.createAgent({ name: "Ada", model: "scripted/stand-in" });
   expect(planSession(app, { ...HEADLESS, name: "ada" })).rejects.toMatchObject({ code: "not_found" });
-  await pinAgent(app.settings, app.serverKey, agent.id);
+  await setPinned(app, agent.id, true);
   expect((await open(app, { ...HEADLESS, name: "ADA" })).agent.id).toBe(agent.id);
 });
 
@@ -133,7 +133,7 @@ test("several pins: a person chooses, a script does not ask", async () => {
   await using app = await openTestApp();
   for (const name of ["A", "B"]) {
     const agent = await app.backend.createAgent({ name, model: "scripted/stand-in" });
-    await pinAgent(app.settings, app.serverKey, agent.id);
+    await setPinned(app, agent.id, true);
   }
   const choice = await planSession(app, INTERACTIVE);
   expect("choose" in choice && choice.choose === "agent" && choice.agents.map(({ name }) => name)).toEqual(["A", "B"]);

@@ -1,7 +1,13 @@
 // Conversation records. `default` is every agent's implicit main thread: it is readable before it exists and its row is
 // made by the first write.
 
-import { type Backend, type ConversationRef, conversationKey, type Page } from "@/backend/backend.ts";
+import {
+  type Backend,
+  type ConversationRef,
+  conversationKey,
+  DEFAULT_CONVERSATION,
+  type Page,
+} from "@/backend/backend.ts";
 import type { Conversation, ConversationCreate, ConversationPatch } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { durable } from "@/store/db.ts";
@@ -10,8 +16,6 @@ import type { LocalContext } from "./context.ts";
 import { newConversationId } from "./ids.ts";
 import { likePattern } from "./like.ts";
 import { listWindowIds } from "./window.ts";
-
-export const DEFAULT_CONVERSATION = "default";
 
 export interface ConversationRow {
   key: string;

@@ -1,13 +1,12 @@
 // What one request is made with: the agent's settings, overlaid by the conversation's, overlaid by the request's.
 
 import type { ModelAdapter, ModelTool, ReasoningLevel } from "@/backend/model.ts";
-import { ProviderError } from "@/backend/model.ts";
+import { noProviderError, ProviderError } from "@/backend/model.ts";
 import type { AgentState, ModelSettings, SendBody } from "@/backend/wire.ts";
 import type { LocalContext } from "./context.ts";
 import type { ConversationRow } from "./conversations.ts";
 import { renderSkills, resolvePrompt } from "./prompt.ts";
 import { estimateText, estimateTools } from "./tokens.ts";
-import { noProviderError } from "./wire-error.ts";
 
 /** When nobody knows a model's window, compaction starts as if it were this large. */
 export const FALLBACK_WINDOW = 128_000;

@@ -1,7 +1,7 @@
 // A failed model call as the wire tells it: `error_message` fields and the stop reason that follows.
 
 import { toErrorType } from "@/backend/error-types.ts";
-import { ProviderError } from "@/backend/model.ts";
+import { CONNECT_HINT, ProviderError } from "@/backend/model.ts";
 import type { StopReason, WireError } from "@/backend/wire.ts";
 import { codeOf, errorMessage, hintOf } from "@/lib/errors.ts";
 
@@ -9,9 +9,6 @@ export interface RunFailure {
   error: Omit<WireError, "message_type" | "seq_id">;
   stopReason: StopReason;
 }
-
-const CONNECT_HINT =
-  "Connect a model: `letta connect <provider>`, set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server (Ollama, LM Studio, llama.cpp).";
 
 export function toRunFailure(error: unknown, runId: string): RunFailure {
   const code = codeOf(error);
@@ -30,8 +27,4 @@ export function toRunFailure(error: unknown, runId: string): RunFailure {
     },
     stopReason: code === "quota" ? "insufficient_credits" : code === "internal" ? "error" : "llm_api_error",
   };
-}
-
-export function noProviderError(): ProviderError {
-  return new ProviderError("no_provider", "No model is connected", { retryable: false, hint: CONNECT_HINT });
 }

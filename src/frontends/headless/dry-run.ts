@@ -2,6 +2,7 @@
 
 import type { SessionPlan } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
+import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
 import { toolNames } from "./init.ts";
 import type { HeadlessOptions } from "./options.ts";
 
@@ -21,7 +22,7 @@ function collectFacts(app: App, plan: SessionPlan, options: HeadlessOptions) {
     agent: agent
       ? { id: agent.id, name: agent.name }
       : { id: null, name: plan.selection.ephemeral ? "temporary" : "new" },
-    conversation: "useDefault" in plan.conversation ? "default" : (conversation ?? "new"),
+    conversation: "useDefault" in plan.conversation ? DEFAULT_CONVERSATION : (conversation ?? "new"),
     backend: { kind: app.backend.kind, server: app.serverKey },
     model: plan.model,
     system: plan.system === undefined ? "the agent's own" : "from the command line",

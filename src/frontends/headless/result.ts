@@ -1,5 +1,6 @@
 // The last line of a run, exactly one whatever happened, and the exit code that belongs to it.
 
+import { continueCommand } from "@/agent/continue-command.ts";
 import type { Session } from "@/agent/resolve.ts";
 import type { TurnResult } from "@/engine/events.ts";
 import { EXIT_CODES, EXIT_OK, EXIT_SIGINT } from "@/exit-codes.ts";
@@ -75,6 +76,5 @@ export function exitCodeOf(result: TurnResult): number {
 /** What to type to go on; null when nothing was kept. */
 export function resumeCommand(session: Session): string | null {
   if (session.ephemeral) return null;
-  const { agent, conversation } = session;
-  return conversation.id === "default" ? `letta --agent ${agent.id}` : `letta --conv ${conversation.id}`;
+  return continueCommand({ agentId: session.agent.id, conversationId: session.conversation.id });
 }

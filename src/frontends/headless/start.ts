@@ -1,8 +1,7 @@
 // `letta -p` from checked options to an exit code: signals, stdout, prompt and app are set up here, so that whatever
 // fails, also before there is an app, ends in one result line, one error on stderr and the right code.
 
-import { chooseBackend } from "@/agent/choose-backend.ts";
-import { requireLocalBackend } from "@/agent/resolve.ts";
+import { requireLocalBackend } from "@/agent/choose-backend.ts";
 import type { App, AppOptions } from "@/app.ts";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
 import { codeOf, formatError } from "@/lib/errors.ts";
@@ -33,14 +32,8 @@ export async function startHeadless(
   try {
     const content = await stop.race(readPrompt(appOptions, options, note));
     const app = await stop.race(opening);
-    requireLocalBackend(
-      chooseBackend({
-        ...(appOptions.backend && { flag: appOptions.backend }),
-        ...(options.selection.agent && { agentId: options.selection.agent }),
-        env: app.env,
-        settings: app.settings.user,
-      }),
-    );
+    const { env, settings } = app;
+    requireLocalBackend({ flag: appOptions.backend, agentId: options.selection.agent, env, settings: settings.user });
     exitCode = await runHeadless(app, { ...options, content }, io);
   } catch (error) {
     exitCode = codeOf(error) === "cancelled" ? stop.exitCode : EXIT_CODES[codeOf(error)];

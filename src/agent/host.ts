@@ -1,0 +1,17 @@
+// What this folder is handed by the application around it; `App` has all of it.
+
+import type { Backend } from "@/backend/backend.ts";
+import type { ModelAdapter } from "@/backend/model.ts";
+import type { Env } from "@/store/env.ts";
+import type { SettingsStore } from "@/store/settings.ts";
+
+export interface AgentHost {
+  backend: Backend;
+  models: ModelAdapter;
+  settings: SettingsStore;
+  env: Env;
+  /** Absolute. */
+  cwd: string;
+  /** Names the place agents live; key of pins and "last conversation" settings. */
+  serverKey: string;
+}
