@@ -13,14 +13,12 @@ export class RetryBudget {
   }
 
   /** Takes one attempt and says how long to wait, or null when the error is final or the budget is used up. */
-  take(error: Pick<TurnError, "retryable">, retryAfterMs = 0): { attempt: number; delayMs: number } | null {
+  take(error: Pick<TurnError, "retryable">, retryAfterMs?: number): { attempt: number; delayMs: number } | null {
     if (!error.retryable || this.#used >= MAX_RETRIES) return null;
     // A provider that wants a longer wait than the cap is not served by asking sooner: report the failure instead.
-    if (retryAfterMs > RETRY_CAP_MS) return null;
+    if (retryAfterMs !== undefined && retryAfterMs > RETRY_CAP_MS) return null;
     this.#used += 1;
     const backoffMs = RETRY_BASE_MS * 2 ** (this.#used - 1) * (0.8 + 0.4 * this.random());
-    // What the provider asks for is the least: `retry-after: 0` would burn the whole budget within a blink.
-    const delayMs = Math.max(retryAfterMs, Math.min(backoffMs, RETRY_CAP_MS));
-    return { attempt: this.#used, delayMs: Math.round(delayMs) };
+    return { attempt: this.#used, delayMs: Math.round(retryAfterMs ?? Math.min(backoffMs, RETRY_CAP_MS)) };
   }
 }
