@@ -1,8 +1,8 @@
 // Finding the agent nobody named: the order of spec 01 §8, the same for people and scripts but for who is asked.
 
-import type { AgentHost } from "./host.ts";
 import type { AgentState } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
+import type { AgentHost } from "./host.ts";
 import { findHeadlessSession, findInteractiveSession } from "./last-session.ts";
 import { pinnedAgentIds } from "./pins.ts";
 

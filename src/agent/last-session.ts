@@ -2,12 +2,12 @@
 // somebody's next `letta` opens. A script does not litter either: only a project that has a `.letta` directory already
 // gets the note there, all others are remembered in the user's settings.
 
-import type { AgentHost } from "./host.ts";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { ConversationRef } from "@/backend/backend.ts";
 import { errorMessage } from "@/lib/errors.ts";
+import type { AgentHost } from "./host.ts";
 
 type SessionApp = Pick<AgentHost, "settings" | "serverKey" | "cwd">;
 

@@ -3,12 +3,12 @@
 
 import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
 import { noProviderError } from "@/backend/model.ts";
-import type { AgentHost } from "./host.ts";
 import type { AgentCreate, AgentState, Conversation, ConversationCreate } from "@/backend/wire.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { defaultAgent, defaultSystemPrompt } from "./default-agent.ts";
 import { type AgentLookup, findDefaultAgent, findPinnedByName } from "./find-agent.ts";
 import { HEADLESS_TAG } from "./headless-tag.ts";
+import type { AgentHost } from "./host.ts";
 import { findHeadlessSession, findInteractiveSession, rememberHeadlessSession } from "./last-session.ts";
 import { setPinned } from "./pins.ts";
 
