@@ -74,8 +74,6 @@ export interface ModelToolResult {
 }
 export type ModelMessage = ModelUserMessage | ModelAssistantMessage | ModelToolResult;
 
-export type ReasoningLevel = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
-
 export interface ModelTool {
   name: string;
   description: string;
@@ -91,9 +89,8 @@ export interface ModelRequest {
   tools: ModelTool[];
   /** Conversation id: keeps a provider's prompt cache warm. */
   sessionId: string;
-  maxTokens?: number;
-  reasoning?: ReasoningLevel;
-  /** The agent's model_settings; the adapter picks the keys it knows. */
+  /** The agent's model_settings, as several generations of clients wrote them; only the adapter reads their keys (output
+   *  limit, reasoning level, sampling). */
   settings?: Record<string, unknown>;
 }
 
@@ -160,4 +157,10 @@ export const CONNECT_HINT =
 
 export function noProviderError(): ProviderError {
   return new ProviderError("no_provider", "no model is connected", { retryable: false, hint: CONNECT_HINT });
+}
+
+/** A quarter of the UTF-8 bytes (spec 02 §3.6). For ASCII that is the usual four characters a token; Chinese, three bytes
+ *  a character, is not underestimated fourfold as it would be by counting characters. */
+export function estimateTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4);
 }

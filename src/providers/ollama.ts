@@ -2,7 +2,7 @@
 // does not fit is dropped from the front of the prompt without a word. So the model is loaded first, the window really
 // served is read, and a request that cannot fit is refused.
 
-import { type ModelRequest, ProviderError } from "@/backend/model.ts";
+import { estimateTokens, type ModelRequest, ProviderError } from "@/backend/model.ts";
 import { codeOf } from "@/lib/errors.ts";
 import type { Connection } from "./connections.ts";
 import { fetchJson, serverRoot } from "./endpoint.ts";
@@ -28,8 +28,8 @@ export async function servedWindow(
 
 /** Refuses what Ollama would silently cut. */
 export function assertFits(request: ModelRequest, window: number, modelId: string): void {
-  const fixed = tokensOf(request.system) + tokensOf(JSON.stringify(request.tools));
-  const needed = fixed + tokensOf(JSON.stringify(request.messages.map(withoutImages)));
+  const fixed = estimateTokens(request.system) + estimateTokens(JSON.stringify(request.tools));
+  const needed = fixed + estimateTokens(JSON.stringify(request.messages.map(withoutImages)));
   if (needed < window) return;
   const wanted = 2 ** Math.ceil(Math.log2(Math.max(16_384, needed * 1.5)));
   const hint = `Start Ollama with a larger window: OLLAMA_CONTEXT_LENGTH=${wanted}`;
@@ -58,11 +58,6 @@ async function readLoaded(
   const names = [modelId, `${modelId}:latest`];
   const found = models.find(({ name = "", model = "" }) => names.includes(name) || names.includes(model));
   return found === undefined ? undefined : (found.context_length ?? null);
-}
-
-/** Four characters make a token, roughly; the same rule the backend uses. */
-function tokensOf(text: string): number {
-  return Math.ceil(text.length / 4);
 }
 
 function withoutImages(message: ModelRequest["messages"][number]): unknown {

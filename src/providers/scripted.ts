@@ -2,6 +2,7 @@
 // a real one, in small pieces, and a step may look at the request, for example at what a tool returned.
 
 import {
+  estimateTokens,
   type ModelAdapter,
   type ModelAssistantMessage,
   type ModelEvent,
@@ -121,8 +122,4 @@ async function pause({ wordDelayMs, signal }: Playback): Promise<boolean> {
 function cancelled(message: ModelAssistantMessage): ModelEvent {
   const partial = message.content.length > 0 ? ({ ...message, stopReason: "aborted" } as const) : null;
   return { type: "error", error: new ProviderError("cancelled", "cancelled", { retryable: false }), partial };
-}
-
-function estimateTokens(text: string): number {
-  return Math.ceil(text.length / 4);
 }

@@ -103,7 +103,7 @@ async function callOptions(model: ResolvedModel, request: ModelRequest, tap: Wir
   const { connection, pi } = model;
   const settings = request.settings ?? {};
   const temperature = typeof settings.temperature === "number" ? settings.temperature : undefined;
-  const limit = request.maxTokens ?? positive(settings.max_output_tokens) ?? positive(settings.max_tokens);
+  const limit = positive(settings.max_output_tokens) ?? positive(settings.max_tokens);
   const bearer = connection.keyVar === "ANTHROPIC_AUTH_TOKEN";
   const reasoning = await thinkingLevel(model, request);
   return {
@@ -152,7 +152,7 @@ function bedrockOptions(model: ResolvedModel): Record<string, unknown> {
 
 /** Nobody chose: `medium` where the model is known to reason, nothing where we know nothing. */
 async function thinkingLevel(model: ResolvedModel, request: ModelRequest): Promise<ThinkingLevel | undefined> {
-  const wanted = reasoningLevel(request) ?? (model.known && model.pi.reasoning ? "medium" : "none");
+  const wanted = reasoningLevel(request.settings ?? {}) ?? (model.known && model.pi.reasoning ? "medium" : "none");
   if (wanted === "none" || !model.pi.reasoning) return undefined;
   const { clampThinkingLevel } = await import("@earendil-works/pi-ai/models");
   const level = clampThinkingLevel(model.pi, wanted);

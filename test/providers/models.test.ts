@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import type { ModelAssistantMessage, ModelMessage, ModelRequest } from "@/backend/model.ts";
+import type { ModelAssistantMessage, ModelMessage } from "@/backend/model.ts";
 import { probeLocalServers } from "@/providers/local-servers.ts";
-import { reasoningLevel } from "@/providers/reasoning.ts";
+import { type ReasoningLevel, reasoningLevel } from "@/providers/reasoning.ts";
 import { type ModelServerOptions, startModelServer } from "../support/model-server.ts";
 import {
   call,
@@ -87,7 +87,7 @@ test("a limit nobody knows is not sent", async () => {
   await using server = await answer();
   const adapter = testAdapter(serverEnv(server.url));
   await call(adapter, request("vllm/m"));
-  await call(adapter, request("vllm/m", { maxTokens: 500 }));
+  await call(adapter, request("vllm/m", { settings: { max_output_tokens: 500 } }));
   await call(adapter, request("openai/gpt-of-tomorrow"));
   const limits = server.requests.map(
     ({ body }) => body.max_tokens ?? body.max_completion_tokens ?? body.max_output_tokens,
@@ -243,26 +243,25 @@ describe("replay", () => {
 });
 
 test.each([
-  [{ reasoning: "low" }, "low"],
-  [{ settings: { reasoning: { reasoning_effort: "high" }, effort: "low" } }, "high"],
-  [{ settings: { effort: "xhigh", reasoning_effort: "low" } }, "xhigh"],
-  [{ settings: { reasoning_effort: "minimal" } }, "minimal"],
-  [{ settings: { effort: "high", thinking: { type: "disabled" } } }, "none"],
-  [{ reasoning: "none", settings: { effort: "high" } }, "none"],
-  [{ settings: { effort: "enormous" } }, undefined],
+  [{ reasoning: { reasoning_effort: "high" }, effort: "low" }, "high"],
+  [{ effort: "xhigh", reasoning_effort: "low" }, "xhigh"],
+  [{ reasoning_effort: "minimal" }, "minimal"],
+  [{ reasoning_effort: "off" }, "none"],
+  [{ effort: "high", thinking: { type: "disabled" } }, "none"],
+  [{ effort: "enormous" }, undefined],
   [{}, undefined],
-] as [Pick<ModelRequest, "reasoning" | "settings">, string | undefined][])("reasoning %j", (given, expected) => {
-  expect(reasoningLevel(given)).toBe(expected as never);
+] as [Record<string, unknown>, ReasoningLevel | undefined][])("reasoning %j", (settings, expected) => {
+  expect(reasoningLevel(settings)).toBe(expected);
 });
 
 test("the level reaches each protocol in its own words", async () => {
   await using server = await answer();
   const adapter = testAdapter(serverEnv(server.url));
-  await call(adapter, request(PROTOCOLS.responses, { reasoning: "high" }));
-  await call(adapter, request(PROTOCOLS.responses, { reasoning: "none" }));
-  await call(adapter, request("anthropic/claude-sonnet-4-5", { reasoning: "low" }));
+  await call(adapter, request(PROTOCOLS.responses, { settings: { effort: "high" } }));
+  await call(adapter, request(PROTOCOLS.responses, { settings: { effort: "none" } }));
+  await call(adapter, request("anthropic/claude-sonnet-4-5", { settings: { effort: "low" } }));
   await call(adapter, request("anthropic/claude-sonnet-4-5", { settings: { thinking: { type: "disabled" } } }));
-  await call(adapter, request(PROTOCOLS.gemini, { reasoning: "low" }));
+  await call(adapter, request(PROTOCOLS.gemini, { settings: { effort: "low" } }));
   expect(
     server.requests.map(({ body }) => body.reasoning ?? body.thinking ?? body.generationConfig?.thinkingConfig),
   ).toMatchObject([

@@ -1,8 +1,8 @@
 // Where to cut a conversation and what to make shorter: pure decisions over a window's entries, by tokens. A call is
 // never separated from its results, and what the model has not seen yet is never summarised away, only clipped.
 
-import type { ModelImage, ModelMessage, ModelText } from "@/backend/model.ts";
-import { estimateEntries, estimateMessage, estimateText } from "./tokens.ts";
+import { estimateTokens, type ModelImage, type ModelMessage, type ModelText } from "@/backend/model.ts";
+import { estimateEntries, estimateMessage } from "./tokens.ts";
 import type { WindowEntry } from "./window.ts";
 
 /** Tool outputs up to this many characters are not worth a stub. */
@@ -113,12 +113,13 @@ function clipMessage(entry: WindowEntry, capTokens: number): ModelMessage | null
   const { message, id } = entry;
   if (message.role === "assistant") return null;
   if (message.role === "user" && typeof message.content === "string") {
-    return estimateText(message.content) > capTokens
+    return estimateTokens(message.content) > capTokens
       ? { ...message, content: clipText(message.content, capTokens, id) }
       : null;
   }
   const parts = message.content as (ModelText | ModelImage)[];
-  const isLong = (part: ModelText | ModelImage): boolean => part.type === "text" && estimateText(part.text) > capTokens;
+  const isLong = (part: ModelText | ModelImage): boolean =>
+    part.type === "text" && estimateTokens(part.text) > capTokens;
   if (!parts.some(isLong)) return null;
   const content = parts.map((part) =>
     part.type === "text" && isLong(part) ? { ...part, text: clipText(part.text, capTokens, id) } : part,
@@ -128,7 +129,7 @@ function clipMessage(entry: WindowEntry, capTokens: number): ModelMessage | null
 
 /** Beginning and end of a text, with a note in between that says what is missing and where it is kept. */
 function clipText(text: string, capTokens: number, id: string): string {
-  const share = capTokens / estimateText(text);
+  const share = capTokens / estimateTokens(text);
   const head = Math.floor(text.length * share * 0.6);
   const tail = Math.floor(text.length * share * 0.3);
   const left = text.length - head - tail;

@@ -3,7 +3,7 @@
 // summary of the older part.
 
 import type { CompactResult, ConversationRef, SendOptions } from "@/backend/backend.ts";
-import type { ModelUsage } from "@/backend/model.ts";
+import { estimateTokens, type ModelUsage } from "@/backend/model.ts";
 import type { CompactionSettings, CompactionStats } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { durable } from "@/store/db.ts";
@@ -187,7 +187,7 @@ async function summariseOlder(
     ...(settings.clip_chars !== undefined && { clipChars: settings.clip_chars }),
     signal: request.signal,
   });
-  const after = config.fixedTokens + keptTokens + Math.ceil(summary.text.length / 4);
+  const after = config.fixedTokens + keptTokens + estimateTokens(summary.text);
   const stats = makeStats(request, window, { before: plan.before, after, count: kept.length + 1 });
   const messageId = newMessageId();
   recordWindow(context, request, window, {

@@ -1,16 +1,14 @@
 // What one request is made with: the agent's settings, overlaid by the conversation's, overlaid by the request's.
 
-import type { ModelAdapter, ModelTool, ReasoningLevel } from "@/backend/model.ts";
-import { noProviderError, ProviderError } from "@/backend/model.ts";
+import { estimateTokens, type ModelAdapter, type ModelTool, noProviderError, ProviderError } from "@/backend/model.ts";
 import type { AgentState, ModelSettings, SendBody } from "@/backend/wire.ts";
 import type { LocalContext } from "./context.ts";
 import type { ConversationRow } from "./conversations.ts";
 import { renderSkills, resolvePrompt } from "./prompt.ts";
-import { estimateText, estimateTools } from "./tokens.ts";
+import { estimateTools } from "./tokens.ts";
 
 /** When nobody knows a model's window, compaction starts as if it were this large. */
 export const FALLBACK_WINDOW = 128_000;
-const LEVELS: ReasoningLevel[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 export interface ModelConfig {
   adapter: ModelAdapter;
@@ -18,8 +16,6 @@ export interface ModelConfig {
   system: string;
   tools: ModelTool[];
   settings: ModelSettings;
-  reasoning?: ReasoningLevel;
-  maxTokens?: number;
   /** Null: unknown. */
   contextWindow: number | null;
   /** Tokens above which the conversation is compacted. */
@@ -58,19 +54,15 @@ export async function resolveConfig(
   const prompt = body.override_system ?? resolvePrompt(context, conversation.key, agent);
   const system = [prompt, renderSkills(body.client_skills ?? [])].filter(Boolean).join("\n\n");
   const tools = body.client_tools ?? [];
-  const reasoning = reasoningLevel(settings);
-  const maxTokens = settings.max_output_tokens ?? settings.max_tokens;
   return {
     adapter,
     handle,
     system,
     tools,
     settings,
-    ...(reasoning && { reasoning }),
-    ...(typeof maxTokens === "number" && maxTokens > 0 && { maxTokens }),
     contextWindow,
     threshold: compactionThreshold(contextWindow ?? FALLBACK_WINDOW),
-    fixedTokens: estimateText(system) + estimateTools(tools),
+    fixedTokens: estimateTokens(system) + estimateTools(tools),
   };
 }
 
@@ -96,12 +88,4 @@ export function assertFits(config: ModelConfig): void {
 function chosen(handle: string | null | undefined): string | null {
   const isDefault = !handle || handle === "auto" || handle === "local/default" || handle.startsWith("letta/");
   return isDefault ? null : handle;
-}
-
-function reasoningLevel(settings: ModelSettings): ReasoningLevel | undefined {
-  const nested = settings.reasoning as { reasoning_effort?: unknown } | null | undefined;
-  const thinking = settings.thinking as { type?: unknown } | null | undefined;
-  if (thinking?.type === "disabled") return "none";
-  const wish = nested?.reasoning_effort ?? settings.effort ?? settings.reasoning_effort;
-  return LEVELS.find((level) => level === wish);
 }

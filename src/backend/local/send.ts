@@ -112,8 +112,6 @@ async function* streamOnce(
       messages: toModelMessages(entries),
       tools: config.tools,
       sessionId: run.row.conversation_key,
-      ...(config.maxTokens !== undefined && { maxTokens: config.maxTokens }),
-      ...(config.reasoning && { reasoning: config.reasoning }),
       settings: config.settings,
     },
     run.signal,

@@ -97,7 +97,6 @@ async function askModel(transcript: string, options: SummaryOptions): Promise<Su
       tools: [],
       sessionId: "compaction",
       ...(handle === config.handle && { settings: config.settings }),
-      ...(handle === config.handle && config.reasoning && { reasoning: config.reasoning }),
     },
     signal,
   );

@@ -1,25 +1,20 @@
-// Token estimates (spec 02 §3.6): a quarter of the UTF-8 bytes. For ASCII that is the usual four characters a token;
-// Chinese, three bytes a character, is not underestimated fourfold as it would be by counting characters.
+// Token estimates of messages, tools and whole windows.
 
-import type { ModelAssistantMessage, ModelMessage, ModelTool } from "@/backend/model.ts";
+import { estimateTokens, type ModelAssistantMessage, type ModelMessage, type ModelTool } from "@/backend/model.ts";
 import type { ConversationWindow, WindowEntry } from "./window.ts";
 
 const IMAGE_TOKENS = 1_200;
 /** Beyond this the provider's own count and ours disagree for a reason that is not text density. */
 const MAX_DENSITY = 4;
 
-export function estimateText(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 4);
-}
-
 export function estimateMessage(message: ModelMessage): number {
-  if (message.role === "user" && typeof message.content === "string") return estimateText(message.content);
+  if (message.role === "user" && typeof message.content === "string") return estimateTokens(message.content);
   let tokens = 0;
   for (const part of message.content as Exclude<ModelMessage["content"], string>) {
-    if (part.type === "text") tokens += estimateText(part.text);
-    else if (part.type === "thinking") tokens += estimateText(part.thinking);
+    if (part.type === "text") tokens += estimateTokens(part.text);
+    else if (part.type === "thinking") tokens += estimateTokens(part.thinking);
     else if (part.type === "image") tokens += IMAGE_TOKENS;
-    else tokens += estimateText(part.name) + estimateText(part.argumentsError ?? JSON.stringify(part.arguments));
+    else tokens += estimateTokens(part.name) + estimateTokens(part.argumentsError ?? JSON.stringify(part.arguments));
   }
   return tokens;
 }
@@ -29,7 +24,7 @@ export function estimateEntries(entries: WindowEntry[]): number {
 }
 
 export function estimateTools(tools: ModelTool[]): number {
-  return tools.length === 0 ? 0 : estimateText(JSON.stringify(tools));
+  return tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools));
 }
 
 export interface ContextEstimate {

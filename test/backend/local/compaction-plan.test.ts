@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { chooseCut, clipToFit, firstUnanswered, shrinkEntries } from "@/backend/local/compaction-plan.ts";
-import { estimateEntries, estimateMessage, estimateText } from "@/backend/local/tokens.ts";
+import { estimateEntries, estimateMessage } from "@/backend/local/tokens.ts";
 import type { WindowEntry } from "@/backend/local/window.ts";
 import type { ModelMessage } from "@/backend/model.ts";
+import { estimateTokens } from "@/backend/model.ts";
 import { call, message } from "../../support/fake-model.ts";
 
 /** `u` user, `a` reply, `c` reply with a call, `r` its result, `s` summary; a number after it: tokens. */
@@ -83,4 +84,4 @@ test.each([
   ["abcde", 2],
   ["数据库", 3], // nine bytes
   ["", 0],
-] as const)("%p is about %d tokens", (text, tokens) => expect(estimateText(text)).toBe(tokens));
+] as const)("%p is about %d tokens", (text, tokens) => expect(estimateTokens(text)).toBe(tokens));
