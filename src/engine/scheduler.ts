@@ -8,17 +8,19 @@ import type { Resource } from "@/tools/define-tool.ts";
 export interface ScheduledCall<T> {
   /** Null: nothing is executed, so nothing can conflict. */
   resource: Resource | null;
-  /** Must not throw. */
+  /** Throws only when nothing can go on, such as a store that is full or lost. */
   run(): Promise<T>;
 }
 
-/** Results in call order. */
+/** Results in call order. When one throws, what waits for it is not run, and what runs beside it ends first: nothing
+ *  may go on after its turn. */
 export async function runScheduled<T>(calls: ScheduledCall<T>[]): Promise<T[]> {
   const running: Promise<T>[] = [];
   for (const [index, call] of calls.entries()) {
     const blockers = running.filter((_, earlier) => conflicts(calls[earlier]!.resource, call.resource));
     running[index] = Promise.all(blockers).then(() => call.run());
   }
+  await Promise.allSettled(running);
   return Promise.all(running);
 }
 

@@ -3,6 +3,8 @@
 
 import type { AgentState, ApprovalItem, ContentPart, InputMessage } from "@/backend/wire.ts";
 import { wait } from "@/lib/abort.ts";
+import { codeOf } from "@/lib/errors.ts";
+import type { Journal } from "@/store/journal.ts";
 import type { Lease } from "@/store/leases.ts";
 import type { AnyTool } from "@/tools/define-tool.ts";
 import { decideBatch, prepareCall } from "./approvals.ts";
@@ -52,6 +54,8 @@ export class TurnDriver {
   readonly #runIds: string[] = [];
   readonly #denied: TurnResult["deniedTools"] = [];
   readonly #startedAt: number;
+  /** Under the lease's fence once there is one. */
+  #journal: Journal;
   #apiMs = 0;
   #text: string | null = null;
   /** The next text goes on where a cut stream stopped. */
@@ -67,6 +71,7 @@ export class TurnDriver {
     this.#budget = new Budget(input.limits ?? {});
     this.#retries = new RetryBudget();
     this.#startedAt = deps.now();
+    this.#journal = deps.journal;
   }
 
   /** Never throws. */
@@ -80,6 +85,7 @@ export class TurnDriver {
       const attempt = this.deps.leases.tryAcquire(this.key, this.deps.label);
       if (attempt.status === "busy") return failed(busyError(attempt.holder));
       await using lease = attempt.lease;
+      this.#journal = this.deps.journal.under(lease.fence);
       lease.lost.addEventListener("abort", () => this.deps.onLeaseLost(this.control.id), { once: true });
       const previous = this.deps.clientState.find(this.key, LAST_TURN);
       this.deps.clientState.set(this.key, LAST_TURN, "running");
@@ -89,9 +95,11 @@ export class TurnDriver {
         status = ending.status;
         return ending;
       } finally {
-        this.deps.clientState.set(this.key, LAST_TURN, status);
+        if (lease.isCurrent()) this.deps.clientState.set(this.key, LAST_TURN, status);
       }
     } catch (error) {
+      // Found before the heartbeat did: what still runs here ends now.
+      if (codeOf(error) === "lease_lost") this.deps.onLeaseLost(this.control.id);
       return this.#aborted() ?? failed(error);
     }
   }
@@ -130,7 +138,7 @@ export class TurnDriver {
 
   /** Answers for what an earlier turn left, then the user's words with the reminders that are due. */
   async #firstMessages(agent: AgentState, previous: unknown): Promise<InputMessage[]> {
-    const leftovers = await findLeftovers(this.deps.backend, this.deps.journal, this.input, this.key);
+    const leftovers = await findLeftovers(this.deps.backend, this.#journal, this.input, this.key);
     // After an interrupt or a limit everybody knows; only what nobody saw end is news.
     const news = previous === "interrupted" || previous === "limit" ? [] : leftovers;
     for (const leftover of news) {
@@ -252,7 +260,7 @@ export class TurnDriver {
     const ids = sent.flatMap((message) =>
       message.type === "approval" ? message.approvals.map((item) => item.tool_call_id) : [],
     );
-    if (ids.length > 0) this.deps.journal.settle(this.key, ids);
+    if (ids.length > 0) this.#journal.settle(this.key, ids);
   }
 
   /** A first reply without text or tool call is asked for again; the last time the model is told why. */
@@ -271,7 +279,8 @@ export class TurnDriver {
     agent: AgentState,
   ): Promise<{ messages: InputMessage[] } | Ending> {
     this.#continuesText = false;
-    const { journal, services, permissions } = this.deps;
+    const { services, permissions } = this.deps;
+    const journal = this.#journal;
     const turnId = this.control.id;
     const { conversationId } = this.input;
     const cwd = this.deps.cwd();

@@ -3,8 +3,10 @@
 // `requested` and `approved` were never started. Nothing is executed twice.
 
 import type { Database } from "bun:sqlite";
+import type { Fence } from "@/backend/backend.ts";
 import type { ApprovalItem } from "@/backend/wire.ts";
 import { durable, reading, relaxed } from "./db.ts";
+import { assertFence } from "./leases.ts";
 
 export type CallState = "requested" | "approved" | "denied" | "running" | "done";
 
@@ -28,16 +30,29 @@ export interface Journal {
   openCalls(conversationKey: string): JournalCall[];
   /** The backend has the results: the calls are settled. */
   settle(conversationKey: string, toolCallIds: string[]): void;
+  /** The same journal for a turn: each write throws `lease_lost`, and changes nothing, once the fence is not the current
+   *  one. Somebody who was stopped and lost the conversation meanwhile thus starts no tool any more. */
+  under(fence: Fence): Journal;
 }
 
 /** Only `running` is synced to the disk before it counts: losing it to a power cut would run the tool again. Losing any
  *  other state leaves the one before, which says "not started" or "outcome unknown" and is true enough. A killed process
  *  loses none of them. */
 export function createJournal(db: Database, now: () => number = Date.now): Journal {
+  return journalUnder(db, now, null);
+}
+
+function journalUnder(db: Database, now: () => number, fence: Fence | null): Journal {
   const isoNow = (): string => new Date(now()).toISOString();
+  const fenced = <T>(commit: typeof durable, work: () => T): T =>
+    commit(db, () => {
+      if (fence) assertFence(db, fence);
+      return work();
+    });
   return {
+    under: (current) => journalUnder(db, now, current),
     record(calls) {
-      relaxed(db, () => {
+      fenced(relaxed, () => {
         const insert = db.query(
           `INSERT INTO journal_calls
              (conversation_key, turn_id, tool_call_id, tool, arguments_text, state, result, settled, updated_at)
@@ -53,8 +68,7 @@ export function createJournal(db: Database, now: () => number = Date.now): Journ
       });
     },
     setState(conversationKey, toolCallId, state, result) {
-      const commit = state === "running" ? durable : relaxed;
-      commit(db, () =>
+      fenced(state === "running" ? durable : relaxed, () =>
         db
           .query(
             `UPDATE journal_calls SET state = ?, result = coalesce(?, result), updated_at = ?
@@ -72,7 +86,7 @@ export function createJournal(db: Database, now: () => number = Date.now): Journ
       return (rows as JournalRow[]).map(toCall);
     },
     settle(conversationKey, toolCallIds) {
-      relaxed(db, () => {
+      fenced(relaxed, () => {
         const settle = db.query(
           `UPDATE journal_calls SET settled = 1, result = NULL, arguments_text = ''
            WHERE conversation_key = ? AND tool_call_id = ? AND settled = 0`,

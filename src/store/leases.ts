@@ -20,8 +20,10 @@ export interface LeaseHolder {
 
 export interface Lease extends AsyncDisposable {
   readonly fence: Fence;
-  /** Aborts when another process took over. */
+  /** Aborts when another process took over; up to a heartbeat late. */
   readonly lost: AbortSignal;
+  /** Asks the database. */
+  isCurrent(): boolean;
   release(): void;
 }
 
@@ -78,11 +80,15 @@ export function createLeases(db: Database, options: LeaseOptions = {}): Leases {
 /** For use inside a write transaction: throws `lease_lost` unless the fence is the current, unreleased one. */
 export function assertFence(db: Database, fence: Fence): void {
   const row = findRow(db, fence.key);
-  if (row && row.fence === fence.fence && row.released === 0) return;
+  if (isHeld(row, fence)) return;
   const holder = row && row.fence !== fence.fence ? ` to ${row.label} (pid ${row.pid} on ${row.host})` : "";
   throw new LettaError("lease_lost", `This process lost the right to write to the conversation${holder}`, {
     hint: "Another process took the conversation over. Open it again to go on.",
   });
+}
+
+function isHeld(row: LeaseRow | null, fence: Fence): boolean {
+  return row?.fence === fence.fence && row.released === 0;
 }
 
 interface LeaseRow {
@@ -133,6 +139,7 @@ function createLease(db: Database, fence: Fence, heartbeatMs: number, isoNow: ()
   return {
     fence,
     lost: lost.signal,
+    isCurrent: () => isHeld(findRow(db, fence.key), fence),
     release,
     [Symbol.asyncDispose]: async () => release(),
   };

@@ -67,3 +67,24 @@ test("reads run together; a write of one of the files waits for its reader only"
   run.open(2);
   await run.done;
 });
+
+test("when one throws, what waits for it never runs and what runs beside it ends first", async () => {
+  const log: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const done = runScheduled([
+    { resource: write("/a"), run: () => Promise.reject(new Error("full")) },
+    { resource: write("/a"), run: async () => void log.push("after") },
+    {
+      resource: write("/b"),
+      run: async () => {
+        await gate.promise;
+        log.push("beside");
+      },
+    },
+  ]).catch((error: Error) => log.push(error.message));
+  await settled();
+  expect(log).toEqual([]);
+  gate.resolve();
+  await done;
+  expect(log).toEqual(["beside", "full"]);
+});

@@ -352,3 +352,24 @@ test("calls nobody journalled, and results the backend already has, are settled 
   expect(resultsSeen(model).length).toBe(ids.length);
   expect(h.journal.openCalls(h.conversationId)).toEqual([]);
 });
+
+test("a turn that was stopped and lost its conversation runs nothing more and writes nothing", async () => {
+  const ran: number[] = [];
+  const model = new FakeModel([reply([call("a", "Free", { n: 1 }), call("b", "Free", { n: 2 })])]);
+  const h = await harness(
+    model,
+    tools(async ({ n = 0 }) => {
+      ran.push(n);
+      // What another process does while this one is stopped for too long: it takes the lease.
+      h.db.run("UPDATE leases SET fence = fence + 1");
+      createClientState(h.db).set(h.conversationId, LAST_TURN, "theirs");
+      return "done";
+    }),
+  );
+  const { events, result } = await play(h.engine, h.input());
+  expect(result).toMatchObject({ status: "failed", error: { code: "lease_lost" } });
+  expect(ran).toEqual([1]);
+  expect(types(events).filter((type) => type === "tool_started")).toEqual(["tool_started"]);
+  expect(h.journal.openCalls(h.conversationId).map(({ state }) => state)).toEqual(["running", "approved"]);
+  expect(createClientState(h.db).find(h.conversationId, LAST_TURN)).toBe("theirs");
+});

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import { createJournal } from "@/store/journal.ts";
+import { createLeases } from "@/store/leases.ts";
 
 const call = (toolCallId: string, turnId = "t1") => ({
   conversationKey: "conv",
@@ -37,6 +38,24 @@ test("recording again changes nothing, before and after settling", () => {
   journal.record([call("a")]);
   journal.setState("conv", "a", "running");
   expect(journal.openCalls("conv")).toEqual([]);
+});
+
+test("under a fence that is not the current one nothing changes", () => {
+  const db = openDatabase(":memory:");
+  const attempt = createLeases(db).tryAcquire("conv", "x");
+  if (attempt.status === "busy") throw new Error("busy");
+  const plain = createJournal(db);
+  const journal = plain.under(attempt.lease.fence);
+  journal.record([call("a")]);
+  db.run("UPDATE leases SET fence = fence + 1");
+  for (const write of [
+    () => journal.record([call("b")]),
+    () => journal.setState("conv", "a", "running"),
+    () => journal.settle("conv", ["a"]),
+  ]) {
+    expect(write).toThrow(expect.objectContaining({ code: "lease_lost" }));
+  }
+  expect(plain.openCalls("conv")).toMatchObject([{ toolCallId: "a", state: "requested" }]);
 });
 
 test("client state keeps JSON values per conversation and name", () => {
