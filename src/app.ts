@@ -4,6 +4,7 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
 import type { Backend } from "@/backend/backend.ts";
+import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
@@ -109,7 +110,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ],
     ...(env.permissionTrace && { trace: console.error }),
   });
-  const models = options.models ?? lazyModels(() => openModels(core, options));
+  const models = options.models ?? lazyAdapter(() => openModels(core, options));
   const warnings: string[] = [];
   const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
   const tools = createToolRegistry(builtinTools());
@@ -165,23 +166,6 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const result: App = Object.assign(app, { engine });
   return result;
-}
-
-/** Providers are imported with the first request, not with the first prompt. */
-function lazyModels(load: () => Promise<ModelAdapter>): ModelAdapter {
-  let loading: Promise<ModelAdapter> | undefined;
-  const loaded = (): Promise<ModelAdapter> => {
-    loading ??= load();
-    return loading;
-  };
-  return {
-    async *stream(request, signal) {
-      yield* (await loaded()).stream(request, signal);
-    },
-    listModels: async () => (await loaded()).listModels(),
-    resolveModel: async (handle) => (await loaded()).resolveModel(handle),
-    defaultModel: async () => (await loaded()).defaultModel(),
-  };
 }
 
 async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter> {

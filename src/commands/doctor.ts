@@ -1,21 +1,19 @@
 // `letta doctor`: looks at everything letta needs and says what is wrong and what to do. Only reads unless `--fix`.
 // Exit code 0: healthy, 1: problems were found (and are still there after `--fix`).
 
-import { Database } from "bun:sqlite";
-import { copyFileSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
-import { type BackendRepairs, checkStore, type Finding } from "@/store/doctor.ts";
+import { backUpDatabase, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
 import { withCore } from "./context.ts";
 import { checkProviders } from "./doctor-providers.ts";
 import type { Io } from "./io.ts";
-import { offlineContext } from "./offline-context.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
@@ -50,7 +48,8 @@ export async function runDoctor(core: Core, args: DoctorArgs, io: Io, now = Date
 }
 
 async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number): Promise<Report> {
-  const backend = await backendRepairs(now);
+  const { backendRepairs } = await import("@/backend/local/repairs.ts");
+  const backend = backendRepairs(now);
   const look = async (settings = core.settings) => [
     ...(await checkStore({ paths: core.paths, settings, backend, now })),
     await checkRipgrep(core),
@@ -67,14 +66,6 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
     findings: findings.map(({ repair: _, ...shown }) => shown),
     repairs,
   };
-}
-
-async function backendRepairs(now: () => number): Promise<BackendRepairs> {
-  const [{ recoverDeadRuns }, { restoreTexts }] = await Promise.all([
-    import("@/backend/local/runs.ts"),
-    import("./restore-texts.ts"),
-  ]);
-  return { recoverRuns: (db) => recoverDeadRuns(offlineContext(db, now)), restoreTexts };
 }
 
 async function repairAll(
@@ -99,7 +90,7 @@ async function repairAll(
         });
         continue;
       }
-      if (repair.database) backup ??= backUp(core.paths.database, now());
+      if (repair.database) backup ??= backUpDatabase(core.paths.database, now());
       repairs.push({ id, description, done: true, text: await repair.run() });
     } catch (error) {
       const text = ["failed:", errorMessage(error), hintOf(error)].filter(Boolean).join(" ");
@@ -109,21 +100,6 @@ async function repairAll(
   if (backup)
     repairs.unshift({ id: "backup", description: "Copy the database", done: true, text: `Copied to ${backup}` });
   return repairs;
-}
-
-/** A complete copy, also of what is only in the write-ahead log; a plain file copy when SQLite cannot make one. */
-function backUp(file: string, nowMs: number): string {
-  const target = `${file}.${new Date(nowMs).toISOString().replace(/[:.]/g, "-")}.bak`;
-  const db = new Database(file, { readonly: true });
-  try {
-    db.query("VACUUM INTO ?").run(target);
-  } catch {
-    // Rows that do not fit their table stop VACUUM; the bytes can be copied all the same.
-    for (const suffix of ["", "-wal"]) if (existsSync(file + suffix)) copyFileSync(file + suffix, target + suffix);
-  } finally {
-    db.close();
-  }
-  return target;
 }
 
 async function checkRipgrep(core: Core): Promise<Finding> {

@@ -33,7 +33,7 @@ export async function runImport(core: Core, args: ImportArgs, io: Io, now = Date
     async () => {
       const root = findStore(core, args.folder);
       const [{ importStore }, { openDatabase }] = await Promise.all([
-        import("./import-store.ts"),
+        import("@/backend/local/import.ts"),
         import("@/store/db.ts"),
       ]);
       if (args["dry-run"]) return { dryRun: true, ...(await importStore(root, null, now)) };

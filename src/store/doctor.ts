@@ -3,7 +3,7 @@
 // `repair`, which the command runs after a backup when asked to.
 
 import { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { errorMessage, hintOf, systemErrorCode } from "@/lib/errors.ts";
 import { storageError } from "./db.ts";
 import { checkFiles } from "./doctor-files.ts";
@@ -54,6 +54,21 @@ export interface DoctorOptions {
 export async function checkStore({ now = Date.now, ...options }: DoctorOptions): Promise<Finding[]> {
   const { paths, settings } = options;
   return [...checkDatabase({ ...options, now }), ...(await checkFiles(paths, settings, now))];
+}
+
+/** A complete copy, also of what is only in the write-ahead log; a plain file copy when SQLite cannot make one. */
+export function backUpDatabase(file: string, nowMs: number): string {
+  const target = `${file}.${new Date(nowMs).toISOString().replace(/[:.]/g, "-")}.bak`;
+  const db = new Database(file, { readonly: true });
+  try {
+    db.query("VACUUM INTO ?").run(target);
+  } catch {
+    // Rows that do not fit their table stop VACUUM; the bytes can be copied all the same.
+    for (const suffix of ["", "-wal"]) if (existsSync(file + suffix)) copyFileSync(file + suffix, target + suffix);
+  } finally {
+    db.close();
+  }
+  return target;
 }
 
 const MAGIC = "SQLite format 3\0";

@@ -8,7 +8,7 @@ import { describeBackend } from "./contract.ts";
 describeBackend("local backend", async (model) => {
   const dir = mkdtempSync(join(tmpdir(), "letta-local-"));
   const db = openDatabase(join(dir, "letta.db"));
-  const backend = createLocalBackend({ db, models: async () => model });
+  const backend = createLocalBackend({ db, models: model });
   return {
     backend,
     close: async () => {

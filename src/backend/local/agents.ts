@@ -148,7 +148,8 @@ function toAgent(row: AgentRow): AgentState {
   };
 }
 
-function saveAgent(context: LocalContext, agent: AgentState): void {
+/** Inside the caller's transaction. Creation time and last run of an agent that exists stay. */
+export function saveAgent(context: LocalContext, agent: AgentState): void {
   context.db
     .query(
       `INSERT INTO agents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)

@@ -1,8 +1,8 @@
 // What the parts of the local backend share. One per backend; nothing here outlives it except through the database.
 
 import type { Database } from "bun:sqlite";
-import type { ModelAdapter } from "@/backend/model.ts";
-import type { Owner } from "@/store/owner.ts";
+import { type ModelAdapter, noProviderError } from "@/backend/model.ts";
+import { currentOwner, type Owner } from "@/store/owner.ts";
 import type { CachedWindow } from "./window.ts";
 
 export interface LocalContext {
@@ -10,8 +10,7 @@ export interface LocalContext {
   readonly owner: Owner;
   now(): number;
   isoNow(): string;
-  /** Loads providers on first use. */
-  models(): Promise<ModelAdapter>;
+  readonly models: ModelAdapter;
   /** Told once per text. */
   warnOnce(text: string): void;
   /** Runs of this backend that are streaming. */
@@ -22,3 +21,44 @@ export interface LocalContext {
   prunedAt?: number;
   readonly windowCache: Map<string, CachedWindow>;
 }
+
+export interface ContextOptions {
+  db: Database;
+  models: ModelAdapter;
+  now?: () => number;
+  /** For people; each text is given once. */
+  onWarning?: (text: string) => void;
+}
+
+export function createContext({ db, models, now = Date.now, onWarning }: ContextOptions): LocalContext {
+  const warned = new Set<string>();
+  return {
+    db,
+    owner: currentOwner(),
+    now,
+    isoNow: () => new Date(now()).toISOString(),
+    models,
+    warnOnce: (text) => {
+      if (warned.has(text)) return;
+      warned.add(text);
+      onWarning?.(text);
+    },
+    activeRuns: new Map(),
+    unfinishedRuns: new Set(),
+    windowCache: new Map(),
+  };
+}
+
+/** For work on the rows alone, where no model is asked: importing and repairing. */
+export function offlineContext(db: Database, now: () => number): LocalContext {
+  return createContext({ db, now, models: NO_MODELS });
+}
+
+const NO_MODELS: ModelAdapter = {
+  stream: () => {
+    throw noProviderError();
+  },
+  listModels: async () => [],
+  resolveModel: () => Promise.reject(noProviderError()),
+  defaultModel: async () => null,
+};

@@ -3,13 +3,11 @@
 
 import type { Database } from "bun:sqlite";
 import { type Backend, conversationKey } from "@/backend/backend.ts";
-import type { ModelAdapter } from "@/backend/model.ts";
 import { durable, storageError } from "@/store/db.ts";
-import { currentOwner } from "@/store/owner.ts";
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from "./agents.ts";
 import { cancelConversation } from "./cancel.ts";
 import { compactConversation, undoCompaction } from "./compaction.ts";
-import type { LocalContext } from "./context.ts";
+import { type ContextOptions, createContext } from "./context.ts";
 import {
   createConversation,
   deleteConversation,
@@ -26,16 +24,7 @@ import { listRuns, pruneChunks, recoverDeadRuns, retrieveRun, streamRun } from "
 import { searchMessages } from "./search.ts";
 import { sendMessages } from "./send.ts";
 
-export interface LocalBackendOptions {
-  db: Database;
-  /** A function is called when a model is first needed, so that providers load lazily. */
-  models: ModelAdapter | (() => Promise<ModelAdapter>);
-  now?: () => number;
-  /** For people; each text is given once. */
-  onWarning?: (text: string) => void;
-}
-
-export function createLocalBackend(options: LocalBackendOptions): Backend {
+export function createLocalBackend(options: ContextOptions): Backend {
   const context = createContext(options);
   const { db } = context;
   /** Every failure of the file or the disk names the file, whichever statement met it. */
@@ -101,39 +90,11 @@ export function createLocalBackend(options: LocalBackendOptions): Backend {
         });
       }),
 
-    listModels: () => op(async () => (await context.models()).listModels()),
+    listModels: () => op(() => context.models.listModels()),
     close: async () => {
       for (const controller of context.activeRuns.values()) controller.abort();
       pruneChunks(context);
     },
-  };
-}
-
-function createContext(options: LocalBackendOptions): LocalContext {
-  const { models, now = Date.now, onWarning } = options;
-  const warned = new Set<string>();
-  let loading: Promise<ModelAdapter> | null = null;
-  return {
-    db: options.db,
-    owner: currentOwner(),
-    now,
-    isoNow: () => new Date(now()).toISOString(),
-    models: () => {
-      if (typeof models !== "function") return Promise.resolve(models);
-      loading ??= models().catch((error: unknown) => {
-        loading = null; // the next request tries again
-        throw error;
-      });
-      return loading;
-    },
-    warnOnce: (text) => {
-      if (warned.has(text)) return;
-      warned.add(text);
-      onWarning?.(text);
-    },
-    activeRuns: new Map(),
-    unfinishedRuns: new Set(),
-    windowCache: new Map(),
   };
 }
 

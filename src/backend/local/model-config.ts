@@ -30,7 +30,7 @@ export async function resolveConfig(
   conversation: ConversationRow,
   body: Omit<SendBody, "messages">,
 ): Promise<ModelConfig> {
-  const adapter = await context.models();
+  const adapter = context.models;
   const handle =
     chosen(body.override_model) ?? chosen(conversation.model) ?? chosen(agent.model) ?? (await adapter.defaultModel());
   if (!handle) throw noProviderError();

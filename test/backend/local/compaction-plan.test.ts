@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { chooseCut, clipToFit, firstUnanswered, shrinkEntries } from "@/backend/local/compaction-plan.ts";
 import { estimateEntries, estimateMessage } from "@/backend/local/tokens.ts";
 import type { WindowEntry } from "@/backend/local/window.ts";
-import type { ModelMessage } from "@/backend/model.ts";
-import { estimateTokens } from "@/backend/model.ts";
+import { estimateTokens, type ModelMessage } from "@/backend/model.ts";
 import { call, message } from "../../support/fake-model.ts";
 
 /** `u` user, `a` reply, `c` reply with a call, `r` its result, `s` summary; a number after it: tokens. */

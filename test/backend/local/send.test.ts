@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelEvent } from "@/backend/model.ts";
 import { createLeases } from "@/store/leases.ts";
@@ -106,11 +107,11 @@ test("providers that cannot be loaded are an error of the run, and are loaded ag
   let attempts = 0;
   const backend = createLocalBackend({
     db,
-    models: async () => {
+    models: lazyAdapter(async () => {
       attempts++;
       if (attempts === 1) throw new Error("chunk missing");
       return model;
-    },
+    }),
   });
   const first = await collect(backend.sendMessages(ref, { messages: [user("x")] }));
   expect(first.map(brief)).toEqual(["error: local_backend_error", "stop: error", "usage_statistics"]);

@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend, ConversationRef, SendOptions } from "@/backend/backend.ts";
-import { createLocalBackend, type LocalBackendOptions } from "@/backend/local/local-backend.ts";
+import type { ContextOptions } from "@/backend/local/context.ts";
+import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { AgentCreate, InputMessage, StreamChunk } from "@/backend/wire.ts";
 import { openDatabase } from "@/store/db.ts";
 import { FakeModel } from "../../support/fake-model.ts";
@@ -27,7 +28,7 @@ export interface Setup {
   sendWith(options: SendOptions, ...messages: InputMessage[]): Promise<StreamChunk[]>;
   history(): Promise<string[]>;
   /** A second backend on the same file, as another process would have it. */
-  another(options?: Partial<LocalBackendOptions>): Backend;
+  another(options?: Partial<ContextOptions>): Backend;
 }
 
 export function freshPath(): string {

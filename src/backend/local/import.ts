@@ -3,9 +3,6 @@
 
 import type { Database } from "bun:sqlite";
 import { conversationKey } from "@/backend/backend.ts";
-import type { LocalContext } from "@/backend/local/context.ts";
-import { insertRow } from "@/backend/local/conversations.ts";
-import { insertMessage, type MessageMeta } from "@/backend/local/messages.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
 import { sha256 } from "@/lib/hash.ts";
 import { durable } from "@/store/db.ts";
@@ -17,7 +14,10 @@ import {
   type UpstreamProblem,
 } from "@/store/upstream-store.ts";
 import type { UpstreamMessage } from "@/store/upstream-transcript.ts";
-import { offlineContext } from "./offline-context.ts";
+import { saveAgent } from "./agents.ts";
+import { type LocalContext, offlineContext } from "./context.ts";
+import { insertRow } from "./conversations.ts";
+import { insertMessage, type MessageMeta } from "./messages.ts";
 
 export interface ImportReport {
   root: string;
@@ -39,7 +39,7 @@ export async function importStore(root: string, db: Database | null, now: () => 
   const known = new Set<string>();
   for (const agent of await listUpstreamAgents(root, report.problems)) {
     known.add(agent.id);
-    report.agents[db && !saveAgent(db, agent, now()) ? "present" : "imported"] += 1;
+    report.agents[db && !importAgent(db, agent, now) ? "present" : "imported"] += 1;
   }
   for await (const conversation of readUpstreamConversations(root, report.problems)) {
     const name = `conversation ${conversation.id} of ${conversation.agentId}`;
@@ -61,31 +61,29 @@ export async function importStore(root: string, db: Database | null, now: () => 
 }
 
 /** False when an agent of this id is here already. */
-function saveAgent(db: Database, agent: UpstreamAgent, nowMs: number): boolean {
-  const at = new Date(nowMs).toISOString();
-  const { changes } = durable(db, () =>
-    db
-      .query(
-        `INSERT OR IGNORE INTO agents (id, name, description, system, tags, model, model_settings, context_window_limit,
-           compaction_settings, hidden, metadata, created_at, updated_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{"imported":true}', ?, ?)`,
-      )
-      .run(
-        agent.id,
-        agent.name,
-        agent.description,
-        agent.system,
-        JSON.stringify(agent.tags),
-        agent.model,
-        JSON.stringify(agent.modelSettings),
-        agent.contextWindowLimit,
-        agent.compactionSettings && JSON.stringify(agent.compactionSettings),
-        agent.hidden ? 1 : 0,
-        at,
-        at,
-      ),
-  );
-  return changes > 0;
+function importAgent(db: Database, agent: UpstreamAgent, now: () => number): boolean {
+  const context = offlineContext(db, now);
+  const at = context.isoNow();
+  return durable(db, () => {
+    if (db.query("SELECT 1 FROM agents WHERE id = ?").get(agent.id)) return false;
+    saveAgent(context, {
+      id: agent.id,
+      name: agent.name,
+      description: agent.description,
+      system: agent.system,
+      tags: agent.tags,
+      model: agent.model,
+      model_settings: agent.modelSettings,
+      context_window_limit: agent.contextWindowLimit,
+      compaction_settings: agent.compactionSettings,
+      hidden: agent.hidden,
+      metadata: { imported: true },
+      created_at: at,
+      updated_at: at,
+      last_run_completion: null,
+    });
+    return true;
+  });
 }
 
 type Saved = { outcome: "imported" | "extended" | "present"; messages: number } | { outcome: "conflict"; why: string };

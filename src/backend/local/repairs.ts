@@ -1,11 +1,19 @@
-// Gives messages their search text again, after a repair that could save the messages but not the texts.
+// What `letta doctor` cannot do without knowing what the rows of the local backend mean.
 
 import type { Database } from "bun:sqlite";
-import type { MessageMeta } from "@/backend/local/messages.ts";
-import { searchableText } from "@/backend/local/search-text.ts";
 import type { ModelMessage } from "@/backend/model.ts";
+import type { BackendRepairs } from "@/store/doctor.ts";
+import { offlineContext } from "./context.ts";
+import type { MessageMeta } from "./messages.ts";
+import { recoverDeadRuns } from "./runs.ts";
+import { searchableText } from "./search-text.ts";
 
-export function restoreTexts(db: Database): void {
+export function backendRepairs(now: () => number): BackendRepairs {
+  return { recoverRuns: (db) => recoverDeadRuns(offlineContext(db, now)), restoreTexts };
+}
+
+/** Gives messages their search text again, after a repair that could save the messages but not the texts. */
+function restoreTexts(db: Database): void {
   const rows = db
     .query(
       `SELECT seq, conversation_key AS key, body, meta FROM messages
