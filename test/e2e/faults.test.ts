@@ -4,7 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import { jsonLines, runLetta } from "../support/binary.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
-import { headless, PROTOCOLS, type ProtocolSetup } from "../support/protocols.ts";
+import { CHAT, headless, PROTOCOLS, type ProtocolSetup } from "../support/protocols.ts";
 
 const TEXT = ["Grüße, ", "日本語 ", "and ", "🧪👩‍🔬 ", "end."];
 const WHOLE = TEXT.join("");
@@ -38,25 +38,19 @@ describe.each(PROTOCOLS.map((setup) => [setup.protocol, setup] as const))("%s", 
   );
 
   test.each(["missing_terminator", "missing_finish", "garbage"] as const)(
-    "%s: whole text or a named error",
+    "%s: the whole text at once, or a named error and a retry",
     async (fault) => {
-      const { lines, exitCode } = await run(setup, () => ({ text: TEXT, fault }));
-      const result = resultOf(lines);
-      if (exitCode === 0) expect(result).toMatchObject({ subtype: "success", result: WHOLE });
-      else
-        expect(result).toMatchObject({ is_error: true, error: { code: expect.stringMatching(/stream_cut|provider/) } });
+      const { lines, exitCode, requests } = await run(setup, [{ text: TEXT, fault }, { text: "(more)" }]);
+      const retries = lines.filter(({ type }) => type === "retry");
+      expect(retries).toHaveLength(requests - 1);
+      for (const { code } of retries) expect(code).toMatch(/^(stream_cut|provider)$/);
+      const arrived = fault === "garbage" && requests === 2 ? TEXT[0]! : WHOLE;
+      const text = requests === 2 ? `${arrived}(more)` : WHOLE;
+      expect(textOf(lines).join("")).toBe(text);
+      expect(resultOf(lines)).toMatchObject({ subtype: "success", result: text });
+      expect(exitCode).toBe(0);
     },
   );
-
-  test("broken every time: the budget ends, with the error's name", async () => {
-    const { lines, exitCode, requests } = await run(setup, () => ({ text: TEXT, fault: "cut" }));
-    const retries = lines.filter(({ type }) => type === "retry");
-    expect(retries.length).toBeGreaterThan(0);
-    expect(requests).toBe(retries.length + 1);
-    expect(retries.map(({ attempt }) => attempt)).toEqual(retries.map((_, index) => index + 1));
-    expect(resultOf(lines)).toMatchObject({ is_error: true, error: { code: "stream_cut", retryable: true } });
-    expect(exitCode).toBe(1);
-  });
 
   test.each([429, 503, 529])("HTTP %d once: retried", async (status) => {
     const { lines, exitCode } = await run(setup, [{ status, headers: { "retry-after": "0" } }, { text: TEXT }]);
@@ -106,6 +100,16 @@ describe.each(PROTOCOLS.map((setup) => [setup.protocol, setup] as const))("%s", 
     ]);
     expect(exitCode).toBe(0);
   });
+});
+
+test("broken every time: the budget ends, with the error's name", async () => {
+  const { lines, exitCode, requests } = await run(CHAT, () => ({ text: TEXT, fault: "cut" }));
+  const retries = lines.filter(({ type }) => type === "retry");
+  expect(retries.length).toBeGreaterThan(0);
+  expect(requests).toBe(retries.length + 1);
+  expect(retries.map(({ attempt }) => attempt)).toEqual(retries.map((_, index) => index + 1));
+  expect(resultOf(lines)).toMatchObject({ is_error: true, error: { code: "stream_cut", retryable: true } });
+  expect(exitCode).toBe(1);
 });
 
 async function run(setup: ProtocolSetup, script: Script, flags: string[] = []) {

@@ -2,7 +2,7 @@
 // everything that happened, marks what was cut, runs nothing twice, and the conversation goes on.
 
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { jsonLines, runLetta, spawnLetta, type TempHome, tempHome } from "../support/binary.ts";
 import { type ModelServer, type Script, startModelServer } from "../support/model-server.ts";
@@ -30,7 +30,7 @@ const MOMENTS = [
   { mark: "start-3" },
 ];
 
-test.each(MOMENTS)("killed at %p", async (moment) => {
+test.each(MOMENTS.map((moment) => [JSON.stringify(moment), moment] as const))("killed at %s", async (_, moment) => {
   using home = tempHome();
   await using server = await startModelServer(script);
   await killAt(moment, home, server);
@@ -94,19 +94,32 @@ async function killAt(
   await using letta = await spawnLetta(args, { home, env });
   letta.child.stdin.end();
   if ("lines" in moment) await letta.waitFor("stdout", new RegExp(`^(.*\\n){${moment.lines}}`));
-  else await waitForMark(home, moment.mark);
+  else await until(() => marksOf(home).includes(moment.mark));
   letta.kill("SIGKILL");
   const { stdout } = await letta.exited;
+  // A command that was starting may leave its first mark before the watchdog stops it.
+  await until(() => processesIn(home.workdir) === 0);
   // Whole lines only, but for the last one.
   jsonLines(stdout.slice(0, stdout.lastIndexOf("\n") + 1));
 }
 
-async function waitForMark(home: TempHome, mark: string): Promise<void> {
+async function until(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 20_000;
-  while (!marksOf(home).includes(mark)) {
-    if (Date.now() > deadline) throw new Error(`no ${mark}`);
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error("the condition never came true");
     await Bun.sleep(5);
   }
+}
+
+function processesIn(folder: string): number {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === folder;
+    } catch {
+      // It has just ended, or is not ours.
+      return false;
+    }
+  }).length;
 }
 
 function marksOf(home: TempHome): string[] {
