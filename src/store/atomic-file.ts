@@ -34,14 +34,18 @@ const LOCK_WAIT_MS = 5_000;
 const LOCK_STALE_MS = 10_000;
 
 /** Follows a link to its target, so that a settings file kept elsewhere (dotfile managers) stays a link. */
-export function writeFileAtomic(path: string, text: string, { mode = 0o600, backup }: AtomicWriteOptions = {}): void {
+export function writeFileAtomic(
+  path: string,
+  content: string | Uint8Array,
+  { mode = 0o600, backup }: AtomicWriteOptions = {},
+): void {
   let temp: string | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const target = existingTarget(path);
     const previous = statOrNull(target);
     temp = join(dirname(target), `.${basename(target)}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`);
-    writeDurably(temp, text, previous ? previous.mode & 0o777 : mode);
+    writeDurably(temp, content, previous ? previous.mode & 0o777 : mode);
     if (backup && previous) saveBackup(target);
     renameSync(temp, target);
     syncDirectory(dirname(target));
@@ -51,13 +55,13 @@ export function writeFileAtomic(path: string, text: string, { mode = 0o600, back
   }
 }
 
-/** Runs `change` while no other process holds the lock of `path`. `change` must be quick: others wait at most 5 s. */
-export async function withFileLock<T>(path: string, change: () => T): Promise<T> {
+/** Runs `change` while nobody else holds the lock of `path`. `change` must be quick: others wait at most 5 s. */
+export async function withFileLock<T>(path: string, change: () => T | Promise<T>): Promise<T> {
   const lock = `${path}.lock`;
   const owner = JSON.stringify({ pid: process.pid, host: hostname(), nonce: randomBytes(8).toString("hex") });
   await acquire(path, lock, owner);
   try {
-    return change();
+    return await change();
   } finally {
     // Only our own lock: whoever judged us dead and took over must keep theirs.
     if (readOrNull(lock) === owner) removeQuietly(lock);
@@ -134,10 +138,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function writeDurably(path: string, text: string, mode: number): void {
+function writeDurably(path: string, content: string | Uint8Array, mode: number): void {
   const file = openSync(path, "wx", mode);
   try {
-    writeFileSync(file, text);
+    writeFileSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -10,7 +10,6 @@ import type { BackendRepairs } from "./doctor.ts";
 import { readPageRows } from "./doctor-pages.ts";
 import { removeDangling, replaceBroken } from "./doctor-tables.ts";
 import { currentOwner, isOwnerAlive } from "./owner.ts";
-import { SHADOW_SCHEMA } from "./shadow.ts";
 
 /** Per table: a broken inner page makes every row below it unreadable, and halving must come to an end. */
 const MAX_FAILED_READS = 4_000;
@@ -57,7 +56,6 @@ function copyReadable({ file, target, backend, nowMs }: Salvage): TableReport[] 
   const to = openDatabase(target);
   try {
     to.run("PRAGMA foreign_keys=OFF");
-    to.run(SHADOW_SCHEMA);
     const reports = copyTables(file, to, nowMs);
     copyPages(file, to, reports);
     if (reports.every((report) => report.rows === 0)) throw new Error("no row of any table is readable");

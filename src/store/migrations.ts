@@ -195,6 +195,26 @@ const STEPS: string[] = [
     INSERT INTO messages_fts(messages_fts, rowid, text) VALUES ('delete', old.seq, old.text);
   END;
   `,
+  `
+  -- Which turn changed which file; the contents lie under shadow/ by hash (store/shadow.ts). Before it had a step of its
+  -- own, the store made this table when it was first used.
+  CREATE TABLE IF NOT EXISTS shadow_changes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation_id TEXT NOT NULL,
+    turn_id TEXT NOT NULL,
+    path TEXT NOT NULL,
+    before_sha TEXT,
+    after_sha TEXT,
+    -- 0: the bytes before were too large to keep.
+    kept INTEGER NOT NULL DEFAULT 1,
+    mode INTEGER,
+    undo_of TEXT,
+    undone INTEGER NOT NULL DEFAULT 0,
+    created_at TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS shadow_changes_turn ON shadow_changes (turn_id);
+  CREATE INDEX IF NOT EXISTS shadow_changes_conversation ON shadow_changes (conversation_id, id);
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -2,11 +2,13 @@
 // under `~/.letta/local/shadow`; the table says which turn changed what. The user's git is never touched.
 
 import type { Database } from "bun:sqlite";
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
+import { join } from "node:path";
 import { systemErrorCode } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
 import { replaceFile } from "@/lib/replace-file.ts";
+import { writeFileAtomic } from "./atomic-file.ts";
+import { durable } from "./db.ts";
 import type { Paths } from "./paths.ts";
 
 export interface ShadowChange {
@@ -55,25 +57,6 @@ export interface ShadowStore {
   undoTurn(turnId: string, options?: { force?: boolean }): Promise<UndoResult>;
 }
 
-export const SHADOW_SCHEMA = `
-CREATE TABLE IF NOT EXISTS shadow_changes (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  conversation_id TEXT NOT NULL,
-  turn_id TEXT NOT NULL,
-  path TEXT NOT NULL,
-  before_sha TEXT,
-  after_sha TEXT,
-  -- 0: the bytes before were too large to keep.
-  kept INTEGER NOT NULL DEFAULT 1,
-  mode INTEGER,
-  undo_of TEXT,
-  undone INTEGER NOT NULL DEFAULT 0,
-  created_at TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS shadow_changes_turn ON shadow_changes (turn_id);
-CREATE INDEX IF NOT EXISTS shadow_changes_conversation ON shadow_changes (conversation_id, id);
-`;
-
 export interface ShadowOptions {
   now?: () => number;
   maxAgeMs?: number;
@@ -86,11 +69,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const PRUNE_EVERY = 200;
 
 export function createShadowStore(
-  db: Database | (() => Database),
+  db: Database,
   paths: Pick<Paths, "shadow">,
   options: ShadowOptions = {},
 ): ShadowStore {
-  return new SqliteShadow(typeof db === "function" ? db : () => db, paths.shadow, options);
+  return new SqliteShadow(db, paths.shadow, options);
 }
 
 interface ChangeRow {
@@ -108,14 +91,13 @@ interface ChangeRow {
 }
 
 class SqliteShadow implements ShadowStore {
-  #open: Database | null = null;
   #records = 0;
   readonly #now: () => number;
   readonly #maxAgeMs: number;
   readonly #maxTotalBytes: number;
 
   constructor(
-    private readonly openDb: () => Database,
+    private readonly db: Database,
     private readonly directory: string,
     { now = Date.now, maxAgeMs = 30 * DAY_MS, maxTotalBytes = 1024 ** 3 }: ShadowOptions,
   ) {
@@ -130,7 +112,7 @@ class SqliteShadow implements ShadowStore {
   };
 
   listTurns = (conversationId: string | null, limit: number): ShadowTurn[] => {
-    const turns = this.#db()
+    const turns = this.db
       .query<{ turn_id: string }, [string | null, string | null, number]>(
         `SELECT turn_id FROM shadow_changes WHERE (?1 IS NULL OR conversation_id = ?2)
          GROUP BY turn_id ORDER BY MAX(id) DESC LIMIT ?3`,
@@ -186,39 +168,41 @@ class SqliteShadow implements ShadowStore {
   }
 
   #markUndone(changes: ChangeRow[]): void {
-    const db = this.#db();
-    for (const { id } of changes) db.query("UPDATE shadow_changes SET undone = 1 WHERE id = ?").run(id);
-    // Taking back an undo brings the original changes into force again.
-    const original = changes[0]!.undo_of;
-    if (original === null) return;
-    db.query("UPDATE shadow_changes SET undone = 0 WHERE turn_id = ? AND path = ?").run(original, changes[0]!.path);
+    const { db } = this;
+    durable(db, () => {
+      for (const { id } of changes) db.query("UPDATE shadow_changes SET undone = 1 WHERE id = ?").run(id);
+      // Taking back an undo brings the original changes into force again.
+      const { undo_of: original, path } = changes[0]!;
+      if (original === null) return;
+      db.query("UPDATE shadow_changes SET undone = 0 WHERE turn_id = ? AND path = ?").run(original, path);
+    });
   }
 
   #insert(change: ShadowChange, undoOf: string | null): void {
     const { before, after } = change;
-    this.#db()
-      .query(
-        `INSERT INTO shadow_changes
-         (conversation_id, turn_id, path, before_sha, after_sha, kept, mode, undo_of, created_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      )
-      .run(
+    const beforeSha = before === null || before === "too large" ? null : this.#keep(before);
+    const insert = this.db.query(
+      `INSERT INTO shadow_changes
+       (conversation_id, turn_id, path, before_sha, after_sha, kept, mode, undo_of, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    durable(this.db, () =>
+      insert.run(
         change.conversationId,
         change.turnId,
         change.path,
-        before === null || before === "too large" ? null : this.#keep(before),
+        beforeSha,
         after === null ? null : sha256(after),
         before === "too large" ? 0 : 1,
         change.mode,
         undoOf,
         new Date(this.#now()).toISOString(),
-      );
+      ),
+    );
   }
 
   #rows(turnId: string): ChangeRow[] {
-    return this.#db()
-      .query<ChangeRow, [string]>("SELECT * FROM shadow_changes WHERE turn_id = ? ORDER BY id")
-      .all(turnId);
+    return this.db.query<ChangeRow, [string]>("SELECT * FROM shadow_changes WHERE turn_id = ? ORDER BY id").all(turnId);
   }
 
   /** Stores the bytes and returns their hash. */
@@ -231,14 +215,7 @@ class SqliteShadow implements ShadowStore {
       utimesSync(file, now, now);
       return sha;
     }
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const temporary = `${file}.${process.pid}-${crypto.randomUUID()}.tmp`;
-    try {
-      writeFileSync(temporary, Bun.zstdCompressSync(bytes), { mode: 0o600, flush: true });
-      renameSync(temporary, file);
-    } finally {
-      rmSync(temporary, { force: true });
-    }
+    writeFileAtomic(file, Bun.zstdCompressSync(bytes));
     return sha;
   }
 
@@ -256,7 +233,7 @@ class SqliteShadow implements ShadowStore {
 
   /** Forgets what is too old, then the oldest until the rest fits. A content goes when no row needs it any more. */
   #prune(): void {
-    const db = this.#db();
+    const { db } = this;
     const oldest = new Date(this.#now() - this.#maxAgeMs).toISOString();
     const gone = db
       .query<{ before_sha: string }, [string]>("DELETE FROM shadow_changes WHERE created_at < ? RETURNING before_sha")
@@ -275,14 +252,6 @@ class SqliteShadow implements ShadowStore {
       else gone.push(before_sha);
     }
     for (const sha of gone) if (sha !== null && !kept.has(sha)) rmSync(this.#fileOf(sha), { force: true });
-  }
-
-  #db(): Database {
-    if (this.#open === null) {
-      this.#open = this.openDb();
-      this.#open.exec(SHADOW_SCHEMA);
-    }
-    return this.#open;
   }
 }
 

@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -13,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openDatabase } from "@/store/db.ts";
 import { createShadowStore, type ShadowOptions, type ShadowStore } from "@/store/shadow.ts";
 import { createFileStore } from "@/tools/file-store.ts";
 
@@ -25,7 +25,7 @@ function open(options: ShadowOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), "letta-shadow-"));
   folders.push(folder);
   const paths = { shadow: join(folder, "shadow") };
-  const shadow = createShadowStore(new Database(":memory:"), paths, options);
+  const shadow = createShadowStore(openDatabase(":memory:"), paths, options);
   const files = createFileStore({ shadow });
   return {
     shadow,
@@ -157,12 +157,4 @@ test("old turns are forgotten, and the oldest copies go when there is too much",
   }
   expect(shadow.listTurns("c", 1_000).some((turn) => turn.turnId === "old")).toBe(false);
   expect(count()).toBeLessThanOrEqual(3);
-});
-
-test("the table can be made by several processes and again", () => {
-  const db = new Database(":memory:");
-  const folder = mkdtempSync(join(tmpdir(), "letta-shadow-"));
-  folders.push(folder);
-  createShadowStore(db, { shadow: folder }).listTurns(null, 1);
-  expect(createShadowStore(() => db, { shadow: folder }).listTurns(null, 1)).toEqual([]);
 });

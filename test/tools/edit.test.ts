@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -12,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { openDatabase } from "@/store/db.ts";
 import { createShadowStore } from "@/store/shadow.ts";
 import { editTool } from "@/tools/edit.ts";
 import { type Edit, planEdit } from "@/tools/edit-plan.ts";
@@ -291,7 +291,7 @@ describe("Write", () => {
   });
 
   test("nothing is written when the old content cannot be kept for undo", async () => {
-    const shadow = createShadowStore(new Database(":memory:"), { shadow: "/dev/null/shadow" });
+    const shadow = createShadowStore(openDatabase(":memory:"), { shadow: "/dev/null/shadow" });
     await using own = openWorkbench({ shadow: () => shadow });
     const path = join(own.cwd, "kept.txt");
     writeFileSync(path, "old");
