@@ -3,6 +3,7 @@
 import type { Backend } from "@/backend/backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import type { Env } from "@/store/env.ts";
+import type { Paths } from "@/store/paths.ts";
 import type { SettingsStore } from "@/store/settings.ts";
 
 export interface AgentHost {
@@ -10,6 +11,7 @@ export interface AgentHost {
   models: ModelAdapter;
   settings: SettingsStore;
   env: Env;
+  paths: Pick<Paths, "local">;
   /** Absolute. */
   cwd: string;
   /** Names the place agents live; key of pins and "last conversation" settings. */

@@ -1,10 +1,12 @@
 // Which agent, conversation and model a process works with. `planSession` only looks; `openSession` creates what the
 // plan says is missing. So `--dry-run` and every refusal leave nothing behind, and both front ends share one order.
 
+import { join } from "node:path";
 import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
 import { noProviderError } from "@/backend/model.ts";
 import type { AgentCreate, AgentState, Conversation, ConversationCreate } from "@/backend/wire.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { withFileLock } from "@/store/atomic-file.ts";
 import { defaultAgent, defaultSystemPrompt } from "./default-agent.ts";
 import { type AgentLookup, findDefaultAgent, findPinnedByName } from "./find-agent.ts";
 import { HEADLESS_TAG } from "./headless-tag.ts";
@@ -96,7 +98,7 @@ export async function openSession(app: AgentHost, plan: SessionPlan): Promise<Se
   const { selection } = plan;
   if (!plan.model && selection.mode === "headless") throw noProviderError();
   const warnings = [...plan.warnings];
-  const agent = await openAgent(app, plan, warnings);
+  const { agent, isNew } = await openAgent(app, plan, warnings);
   const created = "use" in plan.conversation ? null : plan.conversation;
   const conversation =
     "use" in plan.conversation
@@ -113,7 +115,7 @@ export async function openSession(app: AgentHost, plan: SessionPlan): Promise<Se
   return {
     agent,
     conversation,
-    created: { agent: "create" in plan.agent, conversation: created !== null && "create" in created },
+    created: { agent: isNew, conversation: created !== null && "create" in created },
     model: handle,
     modelSource: plan.model?.source ?? null,
     ...(handle && handle !== saved && { modelOverride: handle }),
@@ -123,24 +125,47 @@ export async function openSession(app: AgentHost, plan: SessionPlan): Promise<Se
   };
 }
 
-async function openAgent(app: AgentHost, plan: SessionPlan, warnings: string[]): Promise<AgentState> {
+async function openAgent(
+  app: AgentHost,
+  plan: SessionPlan,
+  warnings: string[],
+): Promise<{ agent: AgentState; isNew: boolean }> {
   const { selection, model } = plan;
   if ("use" in plan.agent) {
-    if (!selection.save) return plan.agent.use;
-    return app.backend.updateAgent(plan.agent.use.id, {
+    if (!selection.save) return { agent: plan.agent.use, isNew: false };
+    const agent = await app.backend.updateAgent(plan.agent.use.id, {
       ...(selection.model !== undefined && { model: selection.model }),
       ...(plan.system !== undefined && { system: plan.system }),
     });
+    return { agent, isNew: false };
   }
-  const agent = await app.backend.createAgent({ ...plan.agent.create, model: model?.handle ?? "" });
-  if (plan.agent.pin) {
+  const { create, pin } = plan.agent;
+  const make = async () => ({
+    agent: await app.backend.createAgent({ ...create, model: model?.handle ?? "" }),
+    isNew: true,
+  });
+  const opened = selection.newAgent || selection.ephemeral ? await make() : await findOrMake(app, selection, make);
+  if (pin && opened.isNew) {
     try {
-      await setPinned(app, agent.id, true);
+      await setPinned(app, opened.agent.id, true);
     } catch (error) {
       warnings.push(`the new agent could not be pinned: ${errorMessage(error)}`);
     }
   }
-  return agent;
+  return opened;
+}
+
+/** Several processes may start on an empty store at once: the first makes the agent, the others find it. */
+function findOrMake(
+  app: AgentHost,
+  selection: Selection,
+  make: () => Promise<{ agent: AgentState; isNew: boolean }>,
+): Promise<{ agent: AgentState; isNew: boolean }> {
+  return withFileLock(join(app.paths.local, "default-agent"), async () => {
+    const lookup = await findDefaultAgent(app, selection.mode, []);
+    const agent = "choose" in lookup ? lookup.agents[0] : lookup.agent;
+    return agent ? { agent, isNew: false } : make();
+  });
 }
 
 async function planContinue(app: AgentHost, selection: Selection, warnings: string[]): Promise<SessionPlan> {

@@ -54,6 +54,14 @@ test("scripts: one agent, a new tagged conversation each time, the last one cont
   expect(continued.conversation.id).toBe(second.conversation.id);
 });
 
+test("several that start on an empty store at once share one agent", async () => {
+  await using app = await openTestApp();
+  const plans = await Promise.all([plan(app, HEADLESS), plan(app, HEADLESS), plan(app, INTERACTIVE)]);
+  const sessions = await Promise.all(plans.map((one) => openSession(app, one)));
+  expect(await agentCount(app)).toBe(1);
+  expect(sessions.map(({ created }) => created.agent).toSorted()).toEqual([false, false, true]);
+});
+
 test("scripts never move the interactive last conversation", async () => {
   await using app = await openTestApp();
   const person = await open(app, { ...INTERACTIVE, newConversation: true });
