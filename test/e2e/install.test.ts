@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import pkg from "../../package.json" with { type: "json" };
 import { TARGETS } from "../../scripts/targets.ts";
 import { tempDir } from "../support/binary.ts";
 
@@ -128,6 +129,25 @@ function definedOnly(env: Record<string, string | undefined>): Record<string, st
 }
 
 const everythingIn = (home: string) => readdirSync(home, { recursive: true });
+
+test("in a checkout: builds, installs, and the program runs", async () => {
+  using folder = tempDir("letta install-");
+  const target = join(folder.path, "bin");
+  const child = Bun.spawn([INSTALLER], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH ?? "", HOME: folder.path, LETTA_INSTALL_DIR: target },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect({ exitCode, stderr: exitCode === 0 ? "" : stderr }).toEqual({ exitCode: 0, stderr: "" });
+  expect(stdout).toContain(`Installed letta ${pkg.version}: ${target}/letta\n`);
+  expect(readdirSync(target)).toEqual(["letta"]);
+  expect(await new Response(Bun.spawn([join(target, "letta"), "--version"]).stdout).text()).toBe(
+    `${pkg.version} (letta)\n`,
+  );
+});
 
 describe("a good release", () => {
   test.each(SHELLS)("installs under %s", async (...shell) => {
