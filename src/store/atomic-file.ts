@@ -91,12 +91,22 @@ function tryCreate(path: string, lock: string, owner: string): boolean {
   } catch (error) {
     throw storageError(`cannot write ${path}`, error);
   }
+  let file: number;
   try {
-    writeFileSync(lock, owner, { flag: "wx", mode: 0o600 });
-    return true;
+    file = openSync(lock, "wx", 0o600);
   } catch (error) {
     if (systemErrorCode(error) === "EEXIST") return false;
     throw storageError(`cannot write ${path}`, error);
+  }
+  try {
+    writeFileSync(file, owner);
+    return true;
+  } catch (error) {
+    // A lock without its owner's name, left on a full disk, would look like one that is just being written.
+    removeQuietly(lock);
+    throw storageError(`cannot write ${path}`, error);
+  } finally {
+    closeSync(file);
   }
 }
 
