@@ -138,12 +138,13 @@ function createStop(): Stop {
   };
 }
 
+// Rows fit 80 columns.
 function opening({ theme }: DemoSurface, project: string): string[] {
   return [
     theme.bold("letta demo"),
-    theme.dim("  model   a scripted stand-in: its words are written in advance, and no network is used"),
+    theme.dim("  model   a scripted stand-in: words written in advance, no network"),
     theme.dim("  real    everything else: files, edits, commands, approval, history"),
-    theme.dim(`  folder  ${project} (temporary, removed at the end)`),
+    theme.dim(`  folder  ${project}, removed at the end`),
     "",
     `${theme.cyan(">")} ${DEMO_PROMPT}`,
     "",
@@ -154,12 +155,12 @@ function closing({ theme }: DemoSurface): string[] {
   return [
     "",
     theme.bold("That was the stand-in. To connect a real model, one of:"),
-    "  letta connect anthropic        asks for a key, checks it, lists the models (also openai, gemini, openrouter, …)",
-    "  letta connect ollama           a model on this machine (also lmstudio, llama-cpp)",
-    "  export ANTHROPIC_API_KEY=…     keys in the environment work as they are",
+    "  letta connect anthropic     asks for a key and checks it (openai, gemini, …)",
+    "  letta connect ollama        a model on this machine (lmstudio, llama-cpp, …)",
+    "  export ANTHROPIC_API_KEY=…  keys in the environment work as they are",
     "",
     "Then:",
-    "  letta                          work in the current folder",
-    '  letta -p "what is this?"       one prompt, for scripts and pipes',
+    "  letta                       work in the current folder",
+    '  letta -p "what is this?"    one prompt, for scripts and pipes',
   ];
 }
