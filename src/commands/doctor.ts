@@ -1,12 +1,9 @@
 // `letta doctor`: looks at everything letta needs and says what is wrong and what to do. Only reads unless `--fix`.
 // Exit code 0: healthy, 1: problems were found (and are still there after `--fix`).
 
-import { existsSync } from "node:fs";
-import { join, relative } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
-import { sha256 } from "@/lib/hash.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { backUpDatabase, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
@@ -102,39 +99,14 @@ async function repairAll(
   return repairs;
 }
 
+/** A copy of ours that was changed is no finding: it is replaced before it would be run. */
 async function checkRipgrep(core: Core): Promise<Finding> {
   const id = "ripgrep";
-  const [{ ripgrepBinary }, { ripgrepDirectory }] = await Promise.all([
-    import("@/tools/ripgrep-binary.ts"),
-    import("@/tools/ripgrep.ts"),
-  ]);
-  if (!ripgrepBinary?.embedded) {
-    // Nothing of ours: another package's file or a program of the user's, which is none of our business to repair.
-    const found = ripgrepBinary?.path ?? Bun.which("rg", { PATH: core.env.all.PATH ?? "" });
-    if (found) return { id, status: "ok", text: `searching uses ${found}` };
-    return { id, status: "note", text: "no ripgrep here: searching works, but slower", hint: "Install ripgrep." };
-  }
-  const file = join(ripgrepDirectory(core.paths) ?? core.paths.bin, process.platform === "win32" ? "rg.exe" : "rg");
-  if (!existsSync(file)) return { id, status: "ok", text: "ripgrep is built in and is unpacked when first used" };
-  const hash = sha256(await Bun.file(file).bytes());
-  if (hash === ripgrepBinary.sha256) return { id, status: "ok", text: `ripgrep is unpacked and unchanged (${file})` };
-  if (relative(core.paths.bin, file).startsWith("..")) {
-    return { id, status: "problem", text: `${file} is not the ripgrep that was unpacked there`, hint: "Remove it." };
-  }
-  return {
-    id,
-    status: "problem",
-    text: `${file} is not the ripgrep that was unpacked there`,
-    hint: "`letta doctor --fix` removes it; the built-in one is unpacked again.",
-    repair: {
-      description: "Remove the changed ripgrep",
-      database: false,
-      run: async () => {
-        await Bun.file(file).delete();
-        return `Removed ${file}`;
-      },
-    },
-  };
+  const { ripgrepBinary } = await import("@/tools/ripgrep-binary.ts");
+  if (ripgrepBinary?.embedded) return { id, status: "ok", text: "searching uses the built-in ripgrep" };
+  const found = ripgrepBinary?.path ?? Bun.which("rg", { PATH: core.env.all.PATH ?? "" });
+  if (found) return { id, status: "ok", text: `searching uses ${found}` };
+  return { id, status: "note", text: "no ripgrep here: searching works, but slower", hint: "Install ripgrep." };
 }
 
 function renderReport({ version, healthy, findings, repairs }: Report): string {

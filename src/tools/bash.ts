@@ -15,7 +15,6 @@ import {
 } from "./limits.ts";
 import { BoundedOutput, cleanOverflowFiles, overflowPath } from "./output.ts";
 import { OutputText } from "./output-text.ts";
-import { ensureRipgrep } from "./ripgrep.ts";
 import { checkCommandText, findLongSleep } from "./shell-checks.ts";
 
 export const bashTool = defineTool({
@@ -35,7 +34,8 @@ export const bashTool = defineTool({
   run: async (args, context) => {
     checkCommandText(args.command);
     const { cwd, note } = existingDirectory(context.cwd);
-    if (/\brg\b/.test(args.command)) await ensureRipgrep(context.services.paths, context.services.env.all.PATH);
+    // It is on the command's PATH once it is unpacked.
+    if (/\brg\b/.test(args.command)) context.services.findRipgrep();
     const command = {
       command: args.command,
       cwd,

@@ -12,7 +12,7 @@ import { GREP_BUFFER_BYTES, GREP_CHARS, GREP_HEAD_LIMIT } from "./limits.ts";
 import { truncateOutput } from "./output.ts";
 import { contextPath, relativePath } from "./paths.ts";
 import { runRipgrep } from "./ripgrep.ts";
-import { findRipgrep, PLAIN_NOTE } from "./search.ts";
+import { PLAIN_NOTE } from "./search.ts";
 
 const SECRETS_NOTE = "[Matches in files that look like secrets are left out. Search such a file by its own path.]";
 
@@ -81,7 +81,7 @@ interface Found {
 }
 
 async function search(args: GrepArgs, path: string, context: ToolContext): Promise<Found> {
-  const program = await findRipgrep(context);
+  const program = context.services.findRipgrep();
   if (program === null) {
     return { records: grepWithoutRipgrep(args, path, context), cut: false, plain: true };
   }

@@ -1,9 +1,10 @@
 // Finds a ripgrep to run: the one inside this program, unpacked once and verified, else one on PATH. Callers have a
-// built-in search for when there is none (tools/walk.ts).
+// built-in search for when there is none (search.ts, grep-fallback.ts).
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { sha256 } from "@/lib/hash.ts";
+import { writeFileAtomic } from "@/store/atomic-file.ts";
 import type { Paths } from "@/store/paths.ts";
 import { ripgrepBinary } from "./ripgrep-binary.ts";
 
@@ -25,13 +26,9 @@ export function ripgrepDirectory(paths: Paths): string | undefined {
   return join(paths.bin, `rg-${ripgrepBinary.sha256?.slice(0, 12)}`);
 }
 
-/** Path of a ripgrep, null when there is none. Verified once per process. */
-export async function ensureRipgrep(paths: Paths, path: string | undefined): Promise<string | null> {
-  const known = verified.get(paths.bin);
-  if (known !== undefined) return known;
-  const found = unpacked(paths) ?? Bun.which("rg", path === undefined ? {} : { PATH: path });
-  if (found !== null) verified.set(paths.bin, found);
-  return found;
+/** Path of a ripgrep that was unpacked or verified just now, or of one on `path`; null when there is none. */
+export function findRipgrep(paths: Paths, path: string | undefined): string | null {
+  return unpacked(paths) ?? Bun.which("rg", path === undefined ? {} : { PATH: path });
 }
 
 /** Runs it in `cwd`. `--no-config` and an environment without `RIPGREP_CONFIG_PATH`: a repository must not add options. */
@@ -67,9 +64,6 @@ export async function runRipgrep(
   return { exitCode, stdout: Buffer.concat(chunks).toString("utf8"), stderr: await errors, cut };
 }
 
-/** By `paths.bin`: one process may serve several homes in tests. */
-const verified = new Map<string, string>();
-
 function unpacked(paths: Paths): string | null {
   if (ripgrepBinary === null) return null;
   const { path, sha256: wanted, embedded } = ripgrepBinary;
@@ -91,19 +85,14 @@ export function unpack({
 }): string | null {
   const target = join(directory, NAME);
   if (hashOf(target) === wanted) return target;
-  const temporary = join(directory, `.${NAME}-${process.pid}-${crypto.randomUUID()}`);
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
     const bytes = readFileSync(source);
     if (sha256(bytes) !== wanted) return null;
-    writeFileSync(temporary, bytes, { mode: 0o755, flush: true });
-    chmodSync(temporary, 0o755);
-    renameSync(temporary, target);
+    writeFileAtomic(target, bytes);
+    chmodSync(target, 0o755);
     return target;
   } catch {
     return null; // Read-only or full: the caller falls back.
-  } finally {
-    if (existsSync(temporary)) rmSync(temporary);
   }
 }
 

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { ToolError } from "@/lib/errors.ts";
 import type { ToolContext } from "./define-tool.ts";
 import { GLOB_BUFFER_BYTES } from "./limits.ts";
-import { ensureRipgrep, runRipgrep } from "./ripgrep.ts";
+import { runRipgrep } from "./ripgrep.ts";
 
 export interface FileList {
   /** Relative to the root, sorted by no order in particular. */
@@ -25,7 +25,7 @@ export function checkDirectory(path: string): void {
 
 /** All files that are not ignored; hidden ones too, `.git` not. Symbolic links are not followed. */
 export async function listFiles(root: string, context: ToolContext): Promise<FileList> {
-  const program = await findRipgrep(context);
+  const program = context.services.findRipgrep();
   if (program === null) return { paths: walkFiles(root, context.signal), cut: false, plain: true };
   // Filtering by pattern is the caller's: a `--glob` of ripgrep would bring ignored files back in.
   const run = await runRipgrep(program, ["--files", "--hidden", "--no-messages", "--null", "--glob=!.git"], {
@@ -37,10 +37,6 @@ export async function listFiles(root: string, context: ToolContext): Promise<Fil
   // The piece behind the last NUL is empty, or a path that was cut.
   paths.pop();
   return { paths, cut: run.cut, plain: false };
-}
-
-export function findRipgrep({ services }: ToolContext): Promise<string | null> {
-  return ensureRipgrep(services.paths, services.env.all.PATH);
 }
 
 /** Files below `root` without the help of ripgrep; dependency directories are left out. */

@@ -10,6 +10,7 @@ import { buildChildEnv } from "./child-env.ts";
 import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
 import { cleanOverflowFiles } from "./output.ts";
+import { findRipgrep } from "./ripgrep.ts";
 import { createShells, type RunningShell, type ShellCommand, type Shells } from "./shell.ts";
 
 export interface ToolServices {
@@ -23,6 +24,8 @@ export interface ToolServices {
   background: BackgroundTasks;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  /** Path of a ripgrep to run, null when there is none. */
+  findRipgrep(): string | null;
   /** True for files that rules keep from the model: searches leave them out. `path` is absolute. */
   isHidden(path: string): boolean;
 }
@@ -100,12 +103,18 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }));
+  let ripgrep: string | null = null;
   return {
     env,
     paths,
     files: createFileStore({ shadow }),
     shells,
     background: createBackgroundTasks({ env, shells }),
+    // Verifying it reads megabytes: once per process.
+    findRipgrep: () => {
+      ripgrep ??= findRipgrep(paths, env.all.PATH);
+      return ripgrep;
+    },
     childEnv: (context) => buildChildEnv(env, paths, context),
     isHidden,
   };

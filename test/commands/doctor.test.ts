@@ -279,14 +279,6 @@ test("open modes are closed, old temporary files go, young ones stay", async () 
   expect((await readdir(core.paths.root)).filter((name) => name.endsWith(".tmp"))).toEqual([young.split("/").at(-1)!]);
 });
 
-test("a ripgrep that is not ours is never repaired away", async () => {
-  const { ripgrepBinary } = await import("@/tools/ripgrep-binary.ts");
-  const core = await tempCore();
-  const { report } = await examine(core, { fix: true });
-  expect(report.repairs).toEqual([]);
-  if (ripgrepBinary) expect(await Bun.file(ripgrepBinary.path).exists()).toBe(true);
-});
-
 test("--probe asks the connected servers, and never shows a key", async () => {
   await using server = await startModelServer([], { requireKey: "sk-right-key" });
   const probe = async (key: string) => {
