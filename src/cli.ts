@@ -3,6 +3,7 @@
 
 import { type BackendKind, parseBackendKind } from "@/agent/choose-backend.ts";
 import type { CommandContext } from "@/commands/context.ts";
+import type { FoundCommand } from "@/commands/registry.ts";
 import { EXIT_CODES } from "@/exit-codes.ts";
 import { codeOf, formatError, LettaError } from "@/lib/errors.ts";
 import { readEnv } from "@/store/env.ts";
@@ -55,18 +56,19 @@ function parseBackend(value: string | undefined): BackendKind {
 }
 
 async function runSubcommand(
-  { name, entry }: Awaited<ReturnType<typeof import("@/commands/registry.ts")["findCommand"]>> & object,
+  found: FoundCommand,
   argv: string[],
   context: Omit<CommandContext, "io">,
 ): Promise<number> {
-  const [{ runCommand }, { processIo }, { command }] = await Promise.all([
+  const [{ loadCommand }, { runCommand }, { processIo }] = await Promise.all([
+    import("@/commands/registry.ts"),
     import("@/commands/run-command.ts"),
     import("@/commands/io.ts"),
-    entry.load(),
   ]);
+  const command = await loadCommand(found);
   const io = processIo(context.env);
   try {
-    return await runCommand([name], command, argv, { ...context, io });
+    return await runCommand([found.name], command, argv, { ...context, io });
   } catch (error) {
     // Also what failed before the command could see its flags, for example a wrong one.
     if (!argv.includes("--json")) throw error;

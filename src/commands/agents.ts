@@ -84,7 +84,6 @@ const config = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "agents", description: "List, create, show, rename and delete agents" },
   subCommands: { list, create, show, rename, delete: remove, config },
 });
 

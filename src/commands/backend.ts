@@ -9,10 +9,7 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
-  meta: {
-    name: "backend",
-    description: "Show or save where agents live: api (a Letta server) or local (this machine)",
-  },
+  meta: { description: "Show or save where agents live: api (a Letta server) or local (this machine)" },
   args: {
     mode: { type: "positional", required: false, description: "api (also: cloud) or local" },
     ...outputArgs,

@@ -8,11 +8,10 @@ import { commandContext } from "./context.ts";
 import { FLAGS, type FlagDef } from "./flags.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
-import { COMMANDS } from "./registry.ts";
+import { COMMANDS, loadCommand } from "./registry.ts";
 import { type AnyCommand, argsOf, commandsOf, metaOf } from "./run-command.ts";
 
 export const command = defineCommand({
-  meta: { name: "completion", description: "Print a completion script for bash, zsh or fish" },
   args: {
     shell: { type: "positional", required: true, description: "bash, zsh or fish" },
     ...outputArgs,
@@ -56,10 +55,10 @@ export async function runCompletion(args: { shell: string } & OutputArgs, io: Io
 
 /** The whole command line as a tree; loads every command. */
 export async function commandTree(): Promise<Node> {
-  const commands = Object.entries(COMMANDS).map(async ([name, entry]) => {
-    const { command: loaded } = await entry.load();
-    return { ...(await toNode(name, loaded)), help: entry.summary };
-  });
+  const commands = Object.entries(COMMANDS).map(async ([name, entry]) => ({
+    ...(await toNode(name, await loadCommand({ name, entry }))),
+    help: entry.summary,
+  }));
   return { name: "letta", help: "", options: globalOptions(), children: await Promise.all(commands) };
 }
 

@@ -64,7 +64,6 @@ const path = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "config", description: "Read and change settings" },
   subCommands: { get, set, unset, list, path },
 });
 

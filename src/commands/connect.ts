@@ -15,7 +15,6 @@ import { type OutputArgs, outputArgs, present } from "./output.ts";
 import { type Asking, processAsking } from "./secret-input.ts";
 
 export const command = defineCommand({
-  meta: { name: "connect", description: "Connect a model provider or a local model server" },
   args: {
     provider: {
       type: "positional",

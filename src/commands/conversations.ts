@@ -79,7 +79,6 @@ const fork = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "conversations", description: "List, show, rename, archive, delete and fork conversations" },
   subCommands: { list, show, rename, archive, unarchive, delete: remove, fork },
 });
 

@@ -16,7 +16,6 @@ import { DEMO_FILES, DEMO_PROMPT, DEMO_STEPS } from "./demo-script.ts";
 import { type DemoSurface, openDemoSurface } from "./demo-surface.ts";
 
 export const command = defineCommand({
-  meta: { name: "demo", description: "See it work in seconds, without account, key or network" },
   args: { yes: { type: "boolean", alias: "y", description: "Answer the approval with yes" } },
   async run({ args, data }) {
     const { env, io } = commandContext(data);

@@ -14,7 +14,7 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
-  meta: { name: "doctor", description: "Check the database, settings, keys and helpers; --fix repairs what is safe" },
+  meta: { description: "Check the database, settings, keys and helpers; --fix repairs what is safe" },
   args: {
     fix: { type: "boolean", description: "Repair what is safe to repair; the database is copied first" },
     yes: { type: "boolean", alias: "y", description: "With --fix: do not ask before replacing broken settings" },

@@ -14,7 +14,7 @@ import { renderMarkdown } from "./transcript.ts";
 import { writeNewFile } from "./write-file.ts";
 
 export const command = defineCommand({
-  meta: { name: "export", description: "A whole conversation as Markdown (--format text) or JSON (--format json)" },
+  meta: { description: "A whole conversation as Markdown (--format text) or JSON (--format json)" },
   args: {
     conversation: { type: "positional", required: false, description: "Conversation id (default: the last one here)" },
     out: { type: "string", alias: "output", valueHint: "FILE", description: "Write it to a file; .json means JSON" },

@@ -8,7 +8,6 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
-  meta: { name: "help", description: "Explain letta, or one command" },
   args: {
     command: {
       type: "positional",
@@ -28,13 +27,13 @@ export async function runHelp(path: string[], args: OutputArgs, io: Io): Promise
 async function helpText(path: string[]): Promise<string> {
   const [first, ...rest] = path;
   if (first === undefined) return (await import("./usage.ts")).renderUsage();
-  const [{ commandNames, findCommand }, { commandsOf, metaOf, renderCommandHelp }] = await Promise.all([
+  const [{ commandNames, findCommand, loadCommand }, { commandsOf, metaOf, renderCommandHelp }] = await Promise.all([
     import("./registry.ts"),
     import("./run-command.ts"),
   ]);
   const found = findCommand(first);
   if (!found) throw unknown(first, commandNames());
-  let { command } = await found.entry.load();
+  let command = await loadCommand(found);
   const names = [found.name];
   for (const word of rest) {
     const subCommands = await commandsOf(command);

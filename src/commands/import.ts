@@ -12,7 +12,7 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
-  meta: { name: "import", description: "Take over agents and conversations of another Letta client's local store" },
+  meta: { description: "Take over agents and conversations of another Letta client's local store" },
   args: {
     folder: { type: "positional", required: false, description: "Its store (default: ~/.letta/lc-local-backend)" },
     "dry-run": { type: "boolean", description: "Only show what is there" },

@@ -65,7 +65,6 @@ const transcript = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "messages", description: "List, search and transcribe messages" },
   subCommands: { list, search, transcript },
 });
 

@@ -34,7 +34,6 @@ const set = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "model", description: "List models and set the default one" },
   subCommands: { list, set },
   default: "list",
 });

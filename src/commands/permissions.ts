@@ -14,7 +14,6 @@ const list = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "permissions", description: "Show the permission mode and rules" },
   subCommands: { list },
 });
 

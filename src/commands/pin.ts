@@ -1,18 +1,19 @@
 // `letta pin`, `letta unpin`: pinned agents are offered first and can be named with `--name`.
 
-import { defineCommand } from "citty";
+import { type ArgsDef, defineCommand } from "citty";
 import { setPinned } from "@/agent/pins.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 import { findAgent, resolveAgent, type ScopeArgs } from "./scope.ts";
 
+export const pinArgs = {
+  agent: { type: "positional", required: false, description: "Agent id or unique name (default: the last one used)" },
+  ...outputArgs,
+} as const satisfies ArgsDef;
+
 export const command = defineCommand({
-  meta: { name: "pin", description: "Pin an agent: it is offered first and can be named with --name" },
-  args: {
-    agent: { type: "positional", required: false, description: "Agent id or unique name (default: the last one used)" },
-    ...outputArgs,
-  },
+  args: pinArgs,
   run: ({ args, data }) => withStore(data, (app, io) => runPin(app, args, io, true)),
 });
 

@@ -34,7 +34,7 @@ const remove = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "providers", description: "List, test and remove connected model providers" },
+  meta: { description: "List, test and remove connected model providers" },
   subCommands: { list, test, remove },
   default: "list",
 });

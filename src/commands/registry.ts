@@ -1,6 +1,7 @@
-// Every subcommand: its one-line summary for help and completion, and where it is loaded from when used.
+// Every subcommand: its one-line summary for help and completion, and where it is loaded from when used. A command has
+// a description of its own only when there is more to say than the summary does.
 
-import type { AnyCommand } from "./run-command.ts";
+import { type AnyCommand, metaOf } from "./run-command.ts";
 
 export interface CommandEntry {
   summary: string;
@@ -60,12 +61,24 @@ export const MISSING_COMMANDS: Record<string, string> = {
   login: "Agents live on this machine: letta connect adds a model.",
 };
 
-/** The entry of a name or of one of its other names. */
-export function findCommand(typed: string): { name: string; entry: CommandEntry } | undefined {
+export interface FoundCommand {
+  name: string;
+  entry: CommandEntry;
+}
+
+/** By its name or one of its other names. */
+export function findCommand(typed: string): FoundCommand | undefined {
   for (const [name, entry] of Object.entries(COMMANDS)) {
     if (name === typed || entry.also?.includes(typed)) return { name, entry };
   }
   return undefined;
+}
+
+/** The command with its name, and the summary where it does not describe itself. */
+export async function loadCommand({ name, entry }: FoundCommand): Promise<AnyCommand> {
+  const { command } = await entry.load();
+  const { description = entry.summary } = await metaOf(command, name);
+  return { ...command, meta: { name, description } };
 }
 
 export function commandNames(): string[] {

@@ -40,7 +40,6 @@ const tail = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "runs", description: "List runs, replay and follow their streams" },
   subCommands: { list, show, tail },
 });
 

@@ -14,7 +14,6 @@ const list = defineCommand({
 });
 
 export const command = defineCommand({
-  meta: { name: "tools", description: "List the tools the model can be offered" },
   subCommands: { list },
 });
 

@@ -9,7 +9,6 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present, requireConsent } from "./output.ts";
 
 export const command = defineCommand({
-  meta: { name: "trust", description: "Let this folder's own settings take effect, or take that back" },
   args: {
     show: { type: "boolean", description: "Only show what would take effect" },
     revoke: { type: "boolean", description: "Take the trust back" },

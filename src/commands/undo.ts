@@ -15,7 +15,7 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, tableOptions } from "./output.ts";
 
 export const command = defineCommand({
-  meta: { name: "undo", description: "Take back the file changes of a turn (default: the latest one in this folder)" },
+  meta: { description: "Take back the file changes of a turn (default: the latest one in this folder)" },
   args: {
     turn: { type: "string", valueHint: "ID", description: "This turn" },
     list: { type: "boolean", description: "List the turns that changed files in this folder" },

@@ -1,3 +1,5 @@
+// `letta version`: the same line as `letta --version`.
+
 import { defineCommand } from "citty";
 import { VERSION } from "@/version.ts";
 import { commandContext } from "./context.ts";
@@ -5,12 +7,10 @@ import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
-  meta: { name: "version", description: "Show the version" },
   args: outputArgs,
   run: ({ args, data }) => runVersion(args, commandContext(data).io),
 });
 
-/** The same line as `letta --version`. */
 export async function runVersion(args: OutputArgs, io: Io): Promise<number> {
   return present(io, args, () => ({ version: VERSION }), { text: ({ version }) => `${version} (letta)\n` });
 }

@@ -88,8 +88,8 @@ export function unpack({
   try {
     const bytes = readFileSync(source);
     if (sha256(bytes) !== wanted) return null;
-    writeFileAtomic(target, bytes);
-    chmodSync(target, 0o755);
+    writeFileAtomic(target, bytes, { mode: 0o755 });
+    chmodSync(target, 0o755); // whatever the umask, or the mode of what was there
     return target;
   } catch {
     return null; // Read-only or full: the caller falls back.
