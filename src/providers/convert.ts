@@ -62,6 +62,8 @@ export function toolCallId(call: Pick<ToolCall, "id">, api: string): string {
   return api === "openai-responses" ? (call.id.split("|")[0] ?? call.id) : call.id;
 }
 
+/** The strictest of the providers. */
+const MAX_NAME_CHARS = 64;
 const EMPTY_RESULT = "(no output)";
 
 function convert(message: ModelMessage, answered: Set<string>, asked: Set<string>): Message | null {
@@ -87,7 +89,12 @@ function convertUser({ content, timestamp }: ModelUserMessage): Message | null {
 function convertResult({ toolCallId: id, toolName, content, isError, timestamp }: ModelToolResult): Message {
   const kept = content.filter(hasContent);
   const filled = kept.length === 0 ? [{ type: "text" as const, text: EMPTY_RESULT }] : kept;
-  return { role: "toolResult", toolCallId: id, toolName, content: filled, isError, timestamp };
+  return { role: "toolResult", toolCallId: id, toolName: requestName(toolName), content: filled, isError, timestamp };
+}
+
+/** A model may call a tool by any name, even none; providers refuse whole conversations that hold such a one. */
+function requestName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS) || "unnamed";
 }
 
 /** pi-ai leaves interrupted messages out of requests. What had arrived whole belongs there: the model should know what
@@ -98,7 +105,7 @@ function convertAssistant(message: ModelAssistantMessage, answered: Set<string>)
     if (block.type === "toolCall") {
       if (interrupted && !answered.has(block.id)) return [];
       const { argumentsError: _, ...call } = block;
-      return [call as ToolCall];
+      return [{ ...(call as ToolCall), name: requestName(block.name) }];
     }
     if (block.type === "text") return block.text.trim() !== "" || block.textSignature !== undefined ? [block] : [];
     return interrupted && block.thinkingSignature === undefined ? [] : [block];
