@@ -76,6 +76,7 @@ async function ask({ connection, signal, timeout }: Ask, url: string, body?: unk
       method: body === undefined ? "GET" : "POST",
       headers: { ...authHeaders(connection), ...(body === undefined ? {} : { "content-type": "application/json" }) },
       signal,
+      redirect: "manual",
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     text = await response.text();

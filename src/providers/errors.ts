@@ -37,9 +37,13 @@ export function classifyFailure(failed: FailedCall): ProviderError {
       hint: `Is the base URL right? It is ${connection.baseUrl}.`,
     });
   }
+  if (facts.tooLarge) {
+    return new ProviderError("provider", `${where} sent more than any reply holds`, { retryable: false });
+  }
+  if (facts.status !== undefined && facts.status >= 300 && facts.status < 400) return fromRedirect(failed);
   if (facts.status !== undefined && (facts.status >= 400 || facts.errorBody !== undefined)) return fromBody(failed);
   if (facts.garbage !== undefined) {
-    return new ProviderError("provider", `${where} sent a line that is not JSON: ${facts.garbage}`, {
+    return new ProviderError("provider", `${where} sent a line that is not JSON: ${firstLine(facts.garbage)}`, {
       retryable: true,
     });
   }
@@ -168,6 +172,18 @@ function decide(status: number | undefined, details: ErrorDetails): { code: Code
   return { code: "provider", retryable: status === undefined && TRANSIENT_TEXT.test(details.message) };
 }
 
+function fromRedirect({ connection, facts }: FailedCall): ProviderError {
+  const target = firstLine(facts.headers?.get("location") ?? "");
+  return new ProviderError(
+    "provider",
+    `${connection.kind.label} answered with a redirect${target && ` to ${target}`}`,
+    {
+      retryable: false,
+      hint: `It was not followed, so that the key goes nowhere else. Is the base URL right? It is ${connection.baseUrl}.`,
+    },
+  );
+}
+
 function fromConnection(failed: FailedCall): ProviderError {
   const { connection, facts } = failed;
   const cause = facts.connectError;
@@ -252,11 +268,14 @@ function googleRetryDelay(details: unknown): number | undefined {
   return undefined;
 }
 
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g;
+
 function formatSeconds(milliseconds: number): string {
   return milliseconds < 1000 ? `${milliseconds} ms` : `${Math.round(milliseconds / 1000)} s`;
 }
 
+/** Harmless on a terminal, whoever wrote it. */
 function firstLine(text: string): string {
-  const line = text.trim().split("\n")[0] ?? "";
+  const line = (text.trim().split("\n")[0] ?? "").replace(CONTROLS, "\u{fffd}");
   return line.length > 500 ? `${line.slice(0, 500)}…` : line;
 }

@@ -4,6 +4,7 @@
 // from an SDK's message text.
 
 import { parseJson } from "@/lib/json.ts";
+import { createCallSeparator } from "./chat-calls.ts";
 import type { Api } from "./kinds.ts";
 import { createEventParser, type ServerEvent } from "./sse.ts";
 
@@ -19,6 +20,8 @@ export interface WireFacts {
   garbage?: string;
   /** The response was a web page. */
   html: boolean;
+  /** More arrived than any reply holds. */
+  tooLarge?: boolean;
   /** Everything arrived: the protocol's own last word, or the reason why the model stopped. */
   complete: boolean;
   bytes: number;
@@ -40,11 +43,15 @@ export interface WireTap {
 }
 
 const MAX_ERROR_BODY_BYTES = 64_000;
+/** One event, and a whole stream: far above any reply, far below what a machine has. */
+const MAX_EVENT_CHARS = 64_000_000;
+const MAX_STREAM_BYTES = 1_000_000_000;
 const MAX_MISLABELLED_BYTES = 16_000_000;
 /** Some servers keep the connection open after the last event. */
 const EOF_GRACE_MS = 2000;
 const DRAIN_MS = 300;
 const NOT_JSON = "the stream holds a line that is not JSON";
+const TOO_LARGE = "the stream is larger than any reply";
 
 export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutMs: number }): WireTap {
   const abort = new AbortController();
@@ -77,6 +84,8 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
       response = await fetch(input, {
         ...init,
         headers: plainRequestHeaders(init?.headers),
+        // Wherever it leads, the key is not for there.
+        redirect: "manual",
         signal: AbortSignal.any(signals),
       });
     } catch (error) {
@@ -150,6 +159,7 @@ function cleanEvents(
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const parser = createEventParser();
+  const separateCalls = api === "openai-completions" ? createCallSeparator() : null;
   let finished = false;
 
   /** Returns what to hand on. */
@@ -171,7 +181,8 @@ function cleanEvents(
       }
       finished = observe(api, event, value, facts);
       const name = event ?? (api === "anthropic-messages" && hasType(value) ? value.type : undefined);
-      out += `${name === undefined ? "" : `event: ${name}\n`}data: ${data.replaceAll("\n", " ")}\n\n`;
+      const text = separateCalls?.(value) ? JSON.stringify(value) : data.replaceAll("\n", " ");
+      out += `${name === undefined ? "" : `event: ${name}\n`}data: ${text}\n\n`;
     }
     return out;
   }
@@ -186,6 +197,12 @@ function cleanEvents(
         facts.bytes += value?.length ?? 0;
         const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
         const out = accept(done ? parser.end(text) : parser.push(text), done);
+        if (!finished && (parser.waiting > MAX_EVENT_CHARS || facts.bytes > MAX_STREAM_BYTES)) {
+          facts.tooLarge = true;
+          controller.error(new Error(TOO_LARGE));
+          void reader.cancel().catch(ignore);
+          return;
+        }
         if (out !== "") controller.enqueue(encoder.encode(out));
         if (finished && !done) void drain(reader);
         if (facts.garbage !== undefined && out === "") controller.error(new Error(NOT_JSON));

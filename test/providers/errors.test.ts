@@ -243,6 +243,13 @@ test.each([
   expect(readErrorBody(body)).toEqual(expected as never);
 });
 
+test("what a server says cannot steer the terminal", () => {
+  const errorBody = { error: { message: "bad \u001b[2J\u001b]0;evil\u0007 request\u009b" } };
+  expect(classify({ status: 400, errorBody }).message).toBe(
+    "OpenAI: 400 bad \ufffd[2J\ufffd]0;evil\ufffd request\ufffd",
+  );
+});
+
 test("a wrong model names where to look", () => {
   expect(classify({ status: 404, errorBody: {} }).hint).toContain("letta model list --provider openai");
 });

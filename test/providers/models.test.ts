@@ -352,6 +352,79 @@ describe("servers that bend the rules", () => {
     expect(last).toMatchObject({ error: { code: "rate_limit", retryable: true } });
   });
 
+  test.each(Object.values(PROTOCOLS))("%s: a redirect does not take the key elsewhere", async (handle) => {
+    const elsewhere: string[] = [];
+    await using other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        elsewhere.push(request.url);
+        return new Response("");
+      },
+    });
+    const headers = { location: `http://localhost:${other.port}/take` };
+    await using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response("", { status: 307, headers }),
+    });
+    const { last } = await call(testAdapter(serverEnv(server.url.origin)), request(handle));
+    expect(last).toMatchObject({
+      error: {
+        code: "provider",
+        retryable: false,
+        message: expect.stringMatching(/answered with a redirect to http:.*take$/),
+        hint: expect.stringContaining(server.url.origin),
+      },
+    });
+    expect(elsewhere).toEqual([]);
+  });
+
+  test("a line without end is given up before memory is full", async () => {
+    const piece = "x".repeat(1_000_000);
+    const body = () =>
+      new ReadableStream({
+        start: (controller) => {
+          controller.enqueue("data: ");
+          // The response stays open, yet the call ends.
+          for (let count = 0; count < 70; count += 1) controller.enqueue(piece);
+        },
+      });
+    await using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(body(), { headers: { "content-type": "text/event-stream" } }),
+    });
+    const { last } = await call(testAdapter(serverEnv(server.url.origin)), request("vllm/m"));
+    expect(last).toMatchObject({
+      error: { code: "provider", retryable: false, message: expect.stringContaining("more than any reply") },
+    });
+  });
+
+  test("a tool name that providers refuse does not spoil the conversation", async () => {
+    await using server = await startModelServer([{ text: "ok" }]);
+    const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 };
+    const assistant = { role: "assistant" as const, api: "", provider: "", model: "", usage, timestamp: 0 };
+    const names = ["", "Bash\n\u001b[31m!", "n".repeat(5000)];
+    const calls = names.map((name, index) => ({ type: "toolCall" as const, id: `c${index}`, name, arguments: {} }));
+    const results = names.map((toolName, index) => ({
+      role: "toolResult" as const,
+      toolCallId: `c${index}`,
+      toolName,
+      content: [{ type: "text" as const, text: "no such tool" }],
+      isError: true,
+      timestamp: 0,
+    }));
+    const messages = [
+      { role: "user" as const, content: "go", timestamp: 0 },
+      { ...assistant, content: calls, stopReason: "toolUse" as const },
+      ...results,
+    ];
+    await call(testAdapter(serverEnv(server.url)), request("vllm/m", { messages }));
+    const sent = server.requests[0]!.messages.flatMap(({ toolCalls }) => toolCalls.map(({ name }) => name));
+    expect(sent).toEqual(["unnamed", "Bash___31m_", "n".repeat(64)]);
+  });
+
   test("one that never answers is given up in time", async () => {
     await using server = await startModelServer([{ text: "late", delayMs: 60_000 }]);
     const env = serverEnv(server.url, { VLLM_TIMEOUT_MS: "100" });

@@ -39,3 +39,13 @@ test("a line of megabytes is not searched again with every piece", () => {
   for (let count = 0; count < 4096; count += 1) parser.push(piece);
   expect(parser.push("\n\n")[0]?.data.length).toBe(4096 * 16_384);
 });
+
+test("tells how much of an event has arrived", () => {
+  const parser = createEventParser();
+  parser.push("data: 12345");
+  expect(parser.waiting).toBe(11);
+  parser.push("67890\ndata: a");
+  expect(parser.waiting).toBe(17);
+  parser.push("\n\n");
+  expect(parser.waiting).toBe(0);
+});
