@@ -2,6 +2,7 @@
 
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
+import { parseRuleList } from "@/permissions/rules.ts";
 import { CONFLICTS, FLAGS, type FlagDef, type FlagName, type GlobalFlags } from "./flags.ts";
 
 export interface ParsedArgv {
@@ -70,24 +71,6 @@ export function parseDuration(text: string): number | null {
   return Math.round(
     [...parts].reduce((sum, part) => sum + Number(part[1]) * unitMs[part[2] as keyof typeof unitMs], 0),
   );
-}
-
-/** Splits `Bash(git diff:*),Read(src/{a,b})` at the commas outside parentheses. */
-export function splitRules(text: string): string[] {
-  const rules: string[] = [];
-  let depth = 0;
-  let rule = "";
-  for (const char of text) {
-    if (char === "(") depth++;
-    if (char === ")") depth--;
-    if (char === "," && depth <= 0) {
-      rules.push(rule);
-      rule = "";
-    } else {
-      rule += char;
-    }
-  }
-  return [...rules, rule].map((entry) => entry.trim()).filter(Boolean);
 }
 
 /** A prompt such as `- first point` or `--verbose is broken` is text: flags have no white space in their name. */
@@ -160,7 +143,7 @@ function parseValue(name: FlagName, flag: FlagDef, text: string): unknown {
         .map((entry) => entry.trim())
         .filter(Boolean);
     case "rules":
-      return splitRules(text);
+      return parseRuleList(text);
     case "list":
       return [text];
     case "integer": {

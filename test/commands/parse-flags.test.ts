@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { checkConflicts, parseDuration, parseGlobalFlags, splitRules } from "@/commands/parse-flags.ts";
+import { checkConflicts, parseDuration, parseGlobalFlags } from "@/commands/parse-flags.ts";
 import { LettaError } from "@/lib/errors.ts";
 
 function failure(run: () => unknown): { message: string; hint?: string } {
@@ -110,9 +110,8 @@ test.each([
   ["", null],
 ] as const)("duration %s", (text, expected) => expect(parseDuration(text)).toBe(expected));
 
-test.each([
-  ["", []],
-  ["Bash", ["Bash"]],
-  ["Bash(a, b), Read", ["Bash(a, b)", "Read"]],
-  ["Bash(f(x, y):*),,Edit", ["Bash(f(x, y):*)", "Edit"]],
-] as const)("rules %j", (text, expected) => expect(splitRules(text)).toEqual([...expected]));
+test("rules are checked before anything is opened", () => {
+  const { flags } = parseGlobalFlags(["--allowedTools", "Bash(git diff:*), Edit(src/**)", "--disallowedTools=Bash"]);
+  expect(flags).toEqual({ allowedTools: ["Bash(git diff:*)", "Edit(src/**)"], disallowedTools: ["Bash(:*)"] });
+  expect(() => parseGlobalFlags(["--disallowedTools", "Bash(rm"])).toThrow("not a permission rule: Bash(rm");
+});
