@@ -81,7 +81,9 @@ test.each([
   ["[1]", "not a JSON object"],
   ["null", "not a JSON object"],
   ['{"a": 1', "line 1, column 8: not valid JSON"],
-])("damaged: %j", async (text, message) => {
+  [`{"permissions":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, "nested deeper than 64 levels"],
+  [`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, "nested deeper than 64 levels"],
+])("damaged: %#", async (text, message) => {
   const root = tree({ [USER]: text });
   const settings = await open(root);
   expect(settings.user).toEqual({});
