@@ -8,7 +8,7 @@
 // syncs everything relaxed before it. A turn with one tool makes five durable commits.
 
 import { Database } from "bun:sqlite";
-import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { migrate, SCHEMA_VERSION } from "./migrations.ts";
@@ -72,7 +72,8 @@ function toStorageError(file: string, error: unknown): unknown {
 
 const PROBLEMS: { codes: RegExp; what: string; hint: string }[] = [
   {
-    codes: /^(SQLITE_FULL|ENOSPC|EDQUOT)/,
+    // The second: no room for the index of the write-ahead log, which every process needs, also to read.
+    codes: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/,
     what: "could not be written because the disk is full",
     hint: "Free some space and try again. Everything stored before is still there.",
   },
@@ -101,6 +102,13 @@ const PROBLEMS: { codes: RegExp; what: string; hint: string }[] = [
 /** The file exists before SQLite sees it, so that it (and the -wal and -shm beside it) is private from the start. */
 function ensureFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const stat = statSync(path, { throwIfNoEntry: false });
+  // Opening a pipe would wait for ever, deaf to signals.
+  if (stat && !stat.isFile() && !stat.isDirectory()) {
+    throw new LettaError("storage", `The database ${path} is not a regular file`, {
+      hint: "Move it away, or set LETTA_LOCAL_BACKEND_DIR to another folder.",
+    });
+  }
   const fd = openSync(path, "a", 0o600);
   try {
     if ((fstatSync(fd).mode & 0o077) !== 0) fchmodSync(fd, 0o600);

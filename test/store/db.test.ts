@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LettaError } from "@/lib/errors.ts";
-import { durable, openDatabase, relaxed } from "@/store/db.ts";
+import { durable, openDatabase, relaxed, storageError } from "@/store/db.ts";
 import { SCHEMA_VERSION } from "@/store/migrations.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "letta-db-"));
@@ -94,6 +94,24 @@ test("a full disk is a storage error, the transaction is gone and the rest stays
   expect(error.message).toContain("disk is full");
   expect(db.query("SELECT name FROM client_state").all()).toEqual([{ name: "kept" }]);
   expect(db.inTransaction).toBe(false);
+});
+
+test("no room for the index of the log is a full disk, too", () => {
+  const cause = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_SHMSIZE" });
+  expect(storageError("a.db", cause)).toMatchObject({
+    code: "storage",
+    message: expect.stringContaining("disk is full"),
+    hint: expect.stringContaining("Free some space"),
+  });
+});
+
+test("a pipe in the place of the database is refused, not waited for", async () => {
+  const path = join(dir, "pipe.db");
+  await Bun.spawn(["mkfifo", path]).exited;
+  expect(failureOf(() => openDatabase(path))).toMatchObject({
+    code: "storage",
+    message: `The database ${path} is not a regular file`,
+  });
 });
 
 test("transactions roll back whole, nest, and give back the durable mode", () => {
