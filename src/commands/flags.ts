@@ -1,6 +1,8 @@
 // The one table of global flags. Parsing, "did you mean", conflicts and the text of `letta --help` derive from it;
 // nothing else in the product spells a flag's rules. Subcommands have their own flags (run-command.ts).
 
+import { LEGACY_MODES, PERMISSION_MODES } from "@/permissions/rules.ts";
+
 export interface FlagDef {
   /** One letter. */
   alias?: string;
@@ -150,8 +152,8 @@ export const FLAGS = {
   "permission-mode": {
     type: "string",
     hint: "MODE",
-    values: ["standard", "acceptEdits", "strict", "plan", "unrestricted"],
-    legacy: { default: "standard", bypassPermissions: "unrestricted", fullAccess: "unrestricted" },
+    values: PERMISSION_MODES,
+    legacy: LEGACY_MODES,
     mode: "both",
     group: "Permissions and tools",
     help: "What may run without asking",

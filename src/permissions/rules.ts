@@ -49,18 +49,25 @@ export function canonicalTool(name: string): string {
   return Object.hasOwn(CANONICAL, name) ? CANONICAL[name]! : name;
 }
 
-export const PERMISSION_MODES: readonly PermissionMode[] = [
-  "unrestricted",
-  "acceptEdits",
+/** In the order help shows them. */
+export const PERMISSION_MODES = [
   "standard",
+  "acceptEdits",
   "strict",
   "plan",
-];
+  "unrestricted",
+] as const satisfies readonly PermissionMode[];
+
+/** What other versions call them. */
+export const LEGACY_MODES: Readonly<Record<string, PermissionMode>> = {
+  default: "standard",
+  bypassPermissions: "unrestricted",
+  fullAccess: "unrestricted",
+};
 
 /** Accepts the older spellings. Undefined when it is none. */
 export function findMode(text: string): PermissionMode | undefined {
-  if (text === "default") return "standard";
-  if (text === "bypassPermissions" || text === "fullAccess") return "unrestricted";
+  if (Object.hasOwn(LEGACY_MODES, text)) return LEGACY_MODES[text];
   return PERMISSION_MODES.find((mode) => mode === text);
 }
 

@@ -41,7 +41,7 @@ test.each([
 
 test("an unknown mode lists the known ones", () => {
   expect(() => parseMode("yolo")).toThrow(
-    expect.objectContaining({ code: "usage", hint: "Modes: unrestricted, acceptEdits, standard, strict, plan" }),
+    expect.objectContaining({ code: "usage", hint: "Modes: standard, acceptEdits, strict, plan, unrestricted" }),
   );
 });
 

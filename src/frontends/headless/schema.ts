@@ -3,6 +3,7 @@
 
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
+import { PERMISSION_MODES } from "@/permissions/rules.ts";
 
 const Text = v.string();
 const Int = v.pipe(v.number(), v.integer());
@@ -325,7 +326,7 @@ export const ControlRequestSchema = v.variant("subtype", [
   v.object({ subtype: v.literal("set_model"), model: v.pipe(Text, v.nonEmpty()) }),
   v.object({
     subtype: v.literal("set_permission_mode"),
-    mode: v.picklist(["standard", "acceptEdits", "strict", "plan", "unrestricted"]),
+    mode: v.picklist(PERMISSION_MODES),
   }),
   v.object({
     subtype: v.literal("register_external_tools"),
