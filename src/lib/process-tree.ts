@@ -2,7 +2,7 @@
 // processes that lost their parents but still carry the command's mark in their environment.
 
 import { readdirSync, readFileSync } from "node:fs";
-import { systemErrorCode } from "./errors.ts";
+import { isPidAlive, readProcessStat } from "./process-stat.ts";
 
 /** The variable that marks a command's processes; its value is unique per command. */
 export const MARK_VARIABLE = "LETTA_SHELL_ID";
@@ -51,11 +51,7 @@ export async function killTree(tree: ProcessTree, pauses: KillPauses): Promise<v
 export async function isGroupAlive(pgid: number): Promise<boolean> {
   if (process.platform === "win32") return false;
   // Cheap first question: usually there is no such group any more.
-  try {
-    process.kill(-pgid, 0);
-  } catch (error) {
-    return systemErrorCode(error) === "EPERM";
-  }
+  if (!isPidAlive(-pgid)) return false;
   return (await listProcesses()).some((entry) => entry.group === pgid);
 }
 
@@ -102,11 +98,9 @@ async function listProcesses(): Promise<ProcessEntry[]> {
   const entries: ProcessEntry[] = [];
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    const stat = readProc(name, "stat");
-    // `pid (command) state ppid pgrp session … starttime`; the command may hold spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    if (fields.length < 20 || fields[0] === "Z" || fields[0] === "X") continue;
-    entries.push({ pid: Number(name), parent: Number(fields[1]), group: Number(fields[2]), started: fields[19]! });
+    const stat = readProcessStat(name);
+    if (!stat || stat.state === "Z" || stat.state === "X") continue;
+    entries.push({ pid: Number(name), parent: stat.parent, group: stat.group, started: stat.startTicks });
   }
   return entries;
 }
@@ -127,14 +121,11 @@ async function listWithPs(): Promise<ProcessEntry[]> {
 }
 
 function hasMark(pid: number, mark: string): boolean {
-  return process.platform === "linux" && readProc(String(pid), "environ").includes(`${MARK_VARIABLE}=${mark}\0`);
-}
-
-function readProc(pid: string, file: string): string {
+  if (process.platform !== "linux") return false;
   try {
-    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+    return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${MARK_VARIABLE}=${mark}\0`);
   } catch {
-    return ""; // It ended meanwhile, or belongs to somebody else.
+    return false; // It ended meanwhile, or belongs to somebody else.
   }
 }
 

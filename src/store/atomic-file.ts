@@ -20,6 +20,7 @@ import {
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { isPidAlive } from "@/lib/process-stat.ts";
 
 export interface AtomicWriteOptions {
   /** Mode of a new file; an existing file keeps its own. Default 0o600. */
@@ -128,7 +129,7 @@ function isStale(lock: string): boolean {
   if (isOld(lock)) return true;
   try {
     const { pid, host } = JSON.parse(text) as { pid?: unknown; host?: unknown };
-    return typeof pid === "number" && host === hostname() && !isAlive(pid);
+    return typeof pid === "number" && host === hostname() && !isPidAlive(pid);
   } catch {
     return false; // Being written right now; its age decides later.
   }
@@ -137,15 +138,6 @@ function isStale(lock: string): boolean {
 function isOld(file: string): boolean {
   const stat = statOrNull(file);
   return stat !== null && Date.now() - stat.mtimeMs > LOCK_STALE_MS;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) === "EPERM";
-  }
 }
 
 function writeDurably(path: string, content: string | Uint8Array, mode: number): void {
