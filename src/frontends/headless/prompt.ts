@@ -1,5 +1,6 @@
 // The first user message of a one-shot run: prompt, then attached files, then what was piped in, each labelled.
 
+import { open } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import type { ContentPart, ImagePart } from "@/backend/wire.ts";
 import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
@@ -9,6 +10,7 @@ import { MAX_STDIN_BYTES, type PipedInput, STDIN_SILENCE_MS } from "./stdin.ts";
 /** Larger text files are refused: the agent can read a part of them with its tools. */
 export const MAX_ATTACHED_TEXT_BYTES = 1024 * 1024;
 export const MAX_ATTACHED_IMAGE_BYTES = 10 * 1024 * 1024;
+const READ_BYTES = 64 * 1024;
 
 const IMAGE_TYPES: Record<string, string> = {
   ".png": "image/png",
@@ -94,26 +96,33 @@ async function loadText(absolute: string, shown: string): Promise<string> {
   }
 }
 
+/** Pipes (`<(…)`) and devices have no size to ask for, and some never end. */
 async function loadBytes(absolute: string, shown: string, maxBytes: number): Promise<Uint8Array> {
-  const file = Bun.file(absolute);
   try {
-    const { size } = await file.stat();
-    if (size > maxBytes) {
-      throw new LettaError("usage", `${shown} is too large to attach (${Math.ceil(size / 1024)} KB)`, {
-        hint: `At most ${maxBytes / 1024} KB; name ${basename(absolute)} in the prompt and the agent reads what it needs.`,
-      });
+    await using file = await open(absolute);
+    const chunks: Uint8Array[] = [];
+    let size = (await file.stat()).size;
+    for (let read = 0; size <= maxBytes; size = Math.max(size, read)) {
+      const { bytesRead, buffer } = await file.read(new Uint8Array(READ_BYTES), 0, READ_BYTES, null);
+      if (bytesRead === 0) return Buffer.concat(chunks);
+      chunks.push(buffer.subarray(0, bytesRead));
+      read += bytesRead;
     }
-    return await file.bytes();
+    throw tooLarge(absolute, shown, maxBytes);
   } catch (cause) {
     if (cause instanceof LettaError) throw cause;
-    throw new LettaError(
-      systemErrorCode(cause) === "ENOENT" ? "not_found" : "usage",
-      `cannot read ${shown}: ${errorMessage(cause)}`,
-      {
-        cause,
-      },
-    );
+    const code = cause instanceof Error ? (cause as NodeJS.ErrnoException).code : undefined;
+    throw new LettaError(code === "ENOENT" ? "not_found" : "usage", `cannot read ${shown}: ${errorMessage(cause)}`, {
+      cause,
+    });
   }
+}
+
+function tooLarge(absolute: string, shown: string, maxBytes: number): LettaError {
+  const limit = `${maxBytes / 1024} KB`;
+  return new LettaError("usage", `${shown} is too large to attach (more than ${limit})`, {
+    hint: `Name ${basename(absolute)} in the prompt and the agent reads what it needs.`,
+  });
 }
 
 function noPrompt(piped: PipedInput): LettaError {

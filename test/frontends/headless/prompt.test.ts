@@ -61,6 +61,14 @@ test.each([
   expect(build({ ...sources, files }, piped)).rejects.toThrow(message);
 });
 
+test("a device without end is too large, a pipe is read", async () => {
+  expect(build({ promptFile: "/dev/zero" })).rejects.toThrow("/dev/zero is too large to attach (more than 1024 KB)");
+  await Bun.spawn(["mkfifo", join(cwd, "pipe")]).exited;
+  const writer = Bun.spawn(["sh", "-c", `echo through a pipe > "$0"`, join(cwd, "pipe")]);
+  expect((await build({ promptFile: "pipe" })).content).toBe("through a pipe");
+  await writer.exited;
+});
+
 test("a pipe that was left is mentioned", async () => {
   expect((await build({ prompt: "x" }, { abandoned: true })).notes).toEqual([
     "nothing arrived on stdin for 3 s; going on without it (--stdin waits)",
