@@ -162,7 +162,8 @@ class Checker implements PermissionChecker {
       if (this.mode === "standard") return this.setMode("acceptEdits");
     }
     // In force at once, also when saving fails: the user has answered.
-    this.#session = [...this.#session, { effect, rule: text, source: "session" }];
+    const known = this.#session.some((entry) => entry.effect === effect && entry.rule === text);
+    if (!known) this.#session = [...this.#session, { effect, rule: text, source: "session" }];
     if (scope === "session") return;
     const add = (settings: { permissions?: PermissionSettings | undefined }) => {
       const permissions = settings.permissions ?? {};
