@@ -2,7 +2,7 @@
 // go to the scrollback once; what still changes (text being written, running tools) is asked for with `liveLines`.
 
 import type { EngineEvent, ToolCallInfo, TurnResult } from "@/engine/events.ts";
-import { toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
+import { textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
 import { type FlowOutput, markdownFlow, plainFlow, type TextFlow } from "./text-flow.ts";
 import { formatCount, formatDuration, SYMBOLS, type Theme } from "./theme.ts";
 import { finishedLines, outputText, runningLines, type ToolViewOptions } from "./tool-view.ts";
@@ -265,7 +265,7 @@ function describeCompaction({ stats, trigger }: Extract<EngineEvent, { type: "co
   return `History compacted${why}: ${messages}${tokens}`;
 }
 
-/** The busy line: spinner, what happens, how long, how much. */
+/** The busy line: spinner, what happens, how long, how much; in a narrow terminal whole facts go, not letters. */
 export function busyLine(
   { activity, elapsedMs, tokens, frame }: { activity: string; elapsedMs: number; tokens: number; frame: string },
   theme: Theme,
@@ -276,5 +276,7 @@ export function busyLine(
     tokens >= 100 ? `${formatCount(tokens)} tokens` : "",
     "esc to interrupt",
   ].filter(Boolean);
-  return truncate(`${theme.cyan(frame)} ${activity}… ${theme.dim(`(${facts.join(" · ")})`)}`, columns - 1);
+  const line = (): string => `${theme.cyan(frame)} ${activity}… ${theme.dim(`(${facts.join(" · ")})`)}`;
+  while (facts.length > 1 && textWidth(line()) >= columns) facts.splice(-2, 1);
+  return truncate(line(), columns - 1);
 }

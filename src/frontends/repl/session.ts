@@ -280,7 +280,9 @@ export class ReplSession {
   showError(error: unknown): void {
     const { theme } = this.ui;
     const columns = Math.max(20, this.ui.columns() - 3);
-    const lines = wrap(`${SYMBOLS.error} ${toPlainLine(errorMessage(error))}`, columns).map(theme.red);
+    const lines = wrap(toPlainLine(errorMessage(error)), columns).map((line, index) =>
+      theme.red(`${index === 0 ? SYMBOLS.error : " "} ${line}`),
+    );
     if (error instanceof LettaError && error.hint)
       lines.push(...wrap(toPlainLine(error.hint), columns).map((line) => theme.dim(`  ${line}`)));
     this.print(lines);

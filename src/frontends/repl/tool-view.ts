@@ -2,7 +2,7 @@
 // model, a file or a program, and is made plain before it is shown.
 
 import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
-import { toPlainLine, toPlainText, truncate } from "@/lib/terminal-text.ts";
+import { textWidth, toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
 import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
 import { LIVE_SHELL_LINES, SHELL_RESULT_CHARS, SHELL_RESULT_LINES } from "./limits.ts";
 import { formatDuration, plural, SYMBOLS, type Theme } from "./theme.ts";
@@ -32,28 +32,40 @@ export function runningLines(
   elapsedMs: number,
   { theme, columns }: ToolViewOptions,
 ): string[] {
-  const elapsed = elapsedMs >= 1000 ? theme.dim(` ${formatDuration(Math.floor(elapsedMs / 1000) * 1000)}`) : "";
+  const elapsed = took(Math.floor(elapsedMs / 1000) * 1000, theme);
   const tail = outputLines(output).slice(-LIVE_SHELL_LINES);
   return [
-    headLine(theme.cyan(SYMBOLS.pending), call, theme, columns - 8) + elapsed,
+    truncate(headText(theme.cyan(SYMBOLS.pending), call, theme), columns - 8) + elapsed,
     ...tail.map((line) => theme.dim(truncate(`    ${line}`, columns - 1))),
   ];
 }
 
 export function finishedLines(finished: FinishedCall, options: ToolViewOptions): string[] {
-  const { theme, columns } = options;
-  const { call, result } = finished;
-  const head = headLine(bullet(result, theme), call, theme, columns);
+  const { theme } = options;
+  const head = headLines(finished, options);
   const [first, ...rest] = resultLines(finished, options);
-  if (first === undefined) return [head];
-  return [head, `  ${theme.dim(SYMBOLS.result)} ${first}`, ...rest.map((line) => `    ${line}`)];
+  if (first === undefined) return head;
+  return [...head, `  ${theme.dim(SYMBOLS.result)} ${first}`, ...rest.map((line) => `    ${line}`)];
 }
 
-/** The call's name and subject, at most two rows. */
-export function headLine(mark: string, call: ToolCallInfo, theme: Theme, columns: number): string {
+/** The call's name and subject and how long it took, at most two rows. */
+function headLines({ call, result, durationMs }: FinishedCall, { theme, columns }: ToolViewOptions): string[] {
+  const time = took(durationMs, theme);
+  const room = Math.max(16, columns - 3);
+  const [first = "", ...rest] = wrap(headText(bullet(result, theme), call, theme), room);
+  const left = room - textWidth(time);
+  if (rest.length === 0 && textWidth(first) <= left) return [first + time];
+  return [first, `  ${truncate(rest.join(" "), left)}${rest.length > 0 ? time : time.trimStart()}`];
+}
+
+function headText(mark: string, call: ToolCallInfo, theme: Theme): string {
   const subject = toPlainLine(call.title);
-  const name = toPlainLine(call.tool);
-  return truncate(`${mark} ${theme.bold(name)}${subject ? ` ${subject}` : ""}`, columns * 2 - 2);
+  return `${mark} ${theme.bold(toPlainLine(call.tool))}${subject ? ` ${subject}` : ""}`;
+}
+
+/** Nothing below a second. */
+function took(durationMs: number, theme: Theme): string {
+  return durationMs >= 1000 ? theme.dim(` (${formatDuration(durationMs)})`) : "";
 }
 
 function bullet(result: ToolOutcome, theme: Theme): string {
@@ -62,7 +74,7 @@ function bullet(result: ToolOutcome, theme: Theme): string {
 }
 
 function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }: ToolViewOptions): string[] {
-  const { call, result, durationMs, live, seenDiff } = finished;
+  const { call, result, live, seenDiff } = finished;
   const room = Math.max(16, columns - 6);
   const text = outputText(result);
   if (result.outcome === "interrupted") return [theme.yellow("interrupted")];
@@ -76,16 +88,13 @@ function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }
     ]);
   const todos = formatTodos(call.args, theme);
   if (todos) return todos;
-  const took = durationMs >= 1000 ? theme.dim(` ${formatDuration(durationMs)}`) : "";
-  if (live) {
-    const lines = shortened(text, room, { theme, expandable });
-    return lines.map((line, index) => theme.dim(line) + (index === lines.length - 1 ? took : ""));
-  }
+  if (live) return shortened(text, room, { theme, expandable }).map(theme.dim);
   const summary = toPlainLine(result.summary ?? outputLines(text)[0] ?? "");
-  return [theme.dim(truncate(summary || "done", room)) + took];
+  return [theme.dim(truncate(summary || "done", room))];
 }
 
-/** The last lines of an output, where a command says how it went, and how many there are before them. */
+/** The last lines of an output, where a command says how it went, and how many there are before them. Never one hidden
+ *  line: saying so would take as much room as the line. */
 function shortened(
   text: string,
   room: number,
@@ -95,7 +104,8 @@ function shortened(
   if (lines.length === 0) return ["(no output)"];
   let chars = 0;
   const shown: string[] = [];
-  for (const line of lines.slice(-SHELL_RESULT_LINES).reverse()) {
+  const count = lines.length === SHELL_RESULT_LINES + 1 ? lines.length : SHELL_RESULT_LINES;
+  for (const line of lines.slice(-count).reverse()) {
     if (chars > SHELL_RESULT_CHARS) break;
     shown.unshift(truncate(line, Math.min(room, Math.max(20, SHELL_RESULT_CHARS - chars))));
     chars += line.length;

@@ -1,8 +1,10 @@
 // One turn with everything in it, as a person reads it: colours and none, wide and narrow.
 
 import { expect, test } from "bun:test";
-import { EventRenderer } from "@/frontends/repl/renderer.ts";
+import type { ToolOutcome } from "@/engine/events.ts";
+import { busyLine, EventRenderer } from "@/frontends/repl/renderer.ts";
 import { createTheme } from "@/frontends/repl/theme.ts";
+import { finishedLines } from "@/frontends/repl/tool-view.ts";
 import { expectGolden } from "../../support/golden.ts";
 import { call, type EventBody, text, turnResult } from "./scripted-app.ts";
 
@@ -156,7 +158,7 @@ test.each([
 
 test("lines fit the terminal", () => {
   for (const columns of [80, 40])
-    for (const line of show(columns, true).split("\n")) expect(Bun.stringWidth(line)).toBeLessThan(columns * 2);
+    for (const line of show(columns, true).split("\n")) expect(Bun.stringWidth(line)).toBeLessThan(columns);
 });
 
 test("what still changes is shown live: words, reasoning, the last lines of a shell", () => {
@@ -178,8 +180,31 @@ test("what still changes is shown live: words, reasoning, the last lines of a sh
   emit({ type: "tool_started", call: bash });
   emit({ type: "tool_output", toolCallId: bash.toolCallId, text: "1\n2\n3\n4\n5\n6\n7" });
   now = 3200;
-  expect(renderer.liveLines(10)).toEqual(["", "◦ Bash npm test 3.0s", "    3", "    4", "    5", "    6", "    7"]);
+  expect(renderer.liveLines(10)).toEqual(["", "◦ Bash npm test (3.0s)", "    3", "    4", "    5", "    6", "    7"]);
   expect(renderer.liveLines(2)).toEqual(["    6", "    7"]);
   emit({ type: "turn_ended", result: turnResult() });
   expect(renderer.liveLines(10)).toEqual([]);
+});
+
+test("a long command is wrapped within two rows and its time stays readable", () => {
+  const options = { theme: createTheme(false), columns: 40, cwd: "/w", expandable: true };
+  const call = { ...bash, title: `sh test.sh && echo ${"a-long-word-".repeat(9)}` };
+  const result: ToolOutcome = { status: "success", outcome: "executed", output: "1\n2\n3\n4" };
+  expect(finishedLines({ call, result, durationMs: 4200, live: true, seenDiff: false }, options)).toEqual([
+    "• Bash sh test.sh && echo",
+    "  a-long-word-a-long-word-a-lon… (4.2s)",
+    "  └ 1",
+    "    2",
+    "    3",
+    "    4",
+  ]);
+});
+
+test.each([
+  [80, "⠋ Running Bash… (12s · 1.5k tokens · esc to interrupt)"],
+  [44, "⠋ Running Bash… (12s · esc to interrupt)"],
+  [40, "⠋ Running Bash… (esc to interrupt)"],
+])("the busy line at %i columns loses facts, not letters", (columns, expected) => {
+  const state = { activity: "Running Bash", elapsedMs: 12_300, tokens: 1500, frame: "⠋" };
+  expect(busyLine(state, createTheme(false), columns)).toBe(expected);
 });

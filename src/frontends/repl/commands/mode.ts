@@ -13,7 +13,7 @@ export const mode: ReplCommand = {
     const names = Object.keys(MODES) as PermissionMode[];
     const wanted = args ? names.find((name) => name.toLowerCase() === args.toLowerCase()) : await pick(session, names);
     if (!wanted) {
-      if (args) throw new LettaError("usage", `There is no mode "${args}"; choose ${names.join(", ")}`);
+      if (args) throw new LettaError("usage", `There is no mode "${args}"; choose ${offer(session, names).join(", ")}`);
       return;
     }
     if (wanted === "unrestricted" && permissions.mode !== "unrestricted") {
@@ -26,8 +26,16 @@ export const mode: ReplCommand = {
   },
 };
 
-async function pick({ ui, app }: Parameters<ReplCommand["run"]>[1], names: PermissionMode[]) {
-  const offered = names.filter((name) => name !== "unrestricted" || app.permissions.mode === name);
+type Session = Parameters<ReplCommand["run"]>[1];
+
+/** Unrestricted only where it is on already. */
+function offer({ app }: Session, names: PermissionMode[]): PermissionMode[] {
+  return names.filter((name) => name !== "unrestricted" || app.permissions.mode === name);
+}
+
+async function pick(session: Session, names: PermissionMode[]) {
+  const { ui, app } = session;
+  const offered = offer(session, names);
   const answer = await ui.choose({
     title: [ui.theme.bold("Permission mode")],
     initial: Math.max(0, offered.indexOf(app.permissions.mode)),
