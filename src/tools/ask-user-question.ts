@@ -31,10 +31,13 @@ export const askUserQuestionTool = defineTool({
   alwaysAsk: true,
   interactive: true,
   run: async ({ questions, answers = {} }) => {
-    const pairs = questions
-      .filter(({ question }) => answers[question] !== undefined)
-      .map(({ question }) => `"${question}"="${answers[question]}"`);
-    if (pairs.length === 0) throw new ToolError("The user did not answer.");
-    return `The user answered: ${pairs.join(", ")}. Go on with these answers in mind.`;
+    const answered = questions.filter(({ question }) => answers[question] !== undefined);
+    if (answered.length === 0) throw new ToolError("The user did not answer.");
+    const pairs = answered.map(({ question }) => `"${question}"="${answers[question]}"`);
+    return {
+      status: "success",
+      output: `The user answered: ${pairs.join(", ")}. Go on with these answers in mind.`,
+      summary: answered.map(({ question }) => answers[question]).join(", "),
+    };
   },
 });
