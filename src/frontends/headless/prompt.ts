@@ -111,10 +111,8 @@ async function loadBytes(absolute: string, shown: string, maxBytes: number): Pro
     throw tooLarge(absolute, shown, maxBytes);
   } catch (cause) {
     if (cause instanceof LettaError) throw cause;
-    const code = cause instanceof Error ? (cause as NodeJS.ErrnoException).code : undefined;
-    throw new LettaError(code === "ENOENT" ? "not_found" : "usage", `cannot read ${shown}: ${errorMessage(cause)}`, {
-      cause,
-    });
+    const code = systemErrorCode(cause) === "ENOENT" ? "not_found" : "usage";
+    throw new LettaError(code, `cannot read ${shown}: ${errorMessage(cause)}`, { cause });
   }
 }
 
