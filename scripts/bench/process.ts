@@ -38,11 +38,12 @@ export async function measureMemory(
   return peaks.toSorted((a, b) => a - b)[1]!;
 }
 
-/** Milliseconds until the REPL's input line is on the screen of an 80-column terminal. */
+/** Milliseconds until the REPL's input line, or what is waited for, is on the screen of an 80-column terminal. */
 export async function measurePrompt(
   command: string[],
   home: TempHome,
   env: Record<string, string> = {},
+  pattern = /(^|\n)> ?$/m,
 ): Promise<number> {
   const shown = Promise.withResolvers<number>();
   let output = "";
@@ -53,8 +54,7 @@ export async function measurePrompt(
     rows: 24,
     data(_, bytes) {
       output += decoder.decode(bytes, { stream: true });
-      if (/(^|\n)> ?$/m.test(Bun.stripANSI(output).replaceAll("\r", "\n")))
-        shown.resolve(performance.now() - startedAt);
+      if (pattern.test(Bun.stripANSI(output).replaceAll("\r", "\n"))) shown.resolve(performance.now() - startedAt);
     },
   });
   const child = Bun.spawn(command, {

@@ -1,4 +1,4 @@
-// A store with one long and one empty conversation. The long one is one real exchange, copied in the database: sending
+// A store with a short conversation, one exchange, and a long one. The long one is the same exchange, copied in the database: sending
 // ten thousand messages would take minutes.
 
 import { Database } from "bun:sqlite";
@@ -8,8 +8,8 @@ import { startModelServer } from "../../test/support/model-server.ts";
 import { headless } from "../../test/support/protocols.ts";
 
 export interface Seeded {
-  emptyId: string;
-  fullId: string;
+  shortId: string;
+  longId: string;
   env: Record<string, string>;
 }
 
@@ -23,17 +23,16 @@ export async function seedConversation(letta: string, home: TempHome, messages: 
     const child = Bun.spawn([letta, ...args], { cwd: home.workdir, env: childEnv(home, env), stdout: "pipe" });
     ids.push(JSON.parse(await child.stdout.text()).conversation_id);
   }
-  const [emptyId, fullId] = ids as [string, string];
+  const [shortId, longId] = ids as [string, string];
   const db = new Database(join(home.path, ".letta/local/letta.db"));
-  db.run("DELETE FROM messages WHERE conversation_key = ?", [emptyId]);
   db.run(
     `WITH RECURSIVE copy(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < ?)
      INSERT INTO messages (id, conversation_key, kind, role, interrupted, run_id, otid, body, meta, created_at)
      SELECT 'message-' || lower(hex(randomblob(16))), conversation_key, kind, role, interrupted, NULL, NULL, body, meta,
        created_at
      FROM copy, messages WHERE conversation_key = ?`,
-    [messages / 2 - 1, fullId],
+    [messages / 2 - 1, longId],
   );
   db.close();
-  return { emptyId, fullId, env };
+  return { shortId, longId, env };
 }
