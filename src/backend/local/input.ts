@@ -13,6 +13,7 @@ import { ensureConversationRow } from "./conversations.ts";
 import { newMessageId } from "./ids.ts";
 import { insertMessage, listPendingCalls, type MessageMeta, type PendingCall } from "./messages.ts";
 import { closeRun, insertRun, isRunAlive, listActiveRuns, type RunRow, recoverDeadRuns } from "./runs.ts";
+import { nameConversation } from "./title.ts";
 
 const NOT_COMPLETED = "Turn did not complete";
 const DENIED = "Tool execution denied.";
@@ -58,7 +59,7 @@ export function yieldFromOtherRuns(context: LocalContext, key: string, options: 
 /** Answers every open call of a conversation with the same error. Inside the caller's transaction. */
 export function settlePending(context: LocalContext, key: string, text: string, runId?: string): void {
   for (const call of listPendingCalls(context, key)) {
-    insertResult(context, key, call, { content: [{ type: "text", text }], isError: true }, {}, runId);
+    insertResult(context, key, call, { content: [{ type: "text", text }], isError: true, runId });
   }
 }
 
@@ -96,7 +97,7 @@ function storeApprovals(context: LocalContext, run: RunRow, input: ApprovalInput
     const meta: MessageMeta = {};
     if (item.type === "tool" && item.stdout) meta.stdout = item.stdout;
     if (item.type === "tool" && item.stderr) meta.stderr = item.stderr;
-    insertResult(context, run.conversation_key, call, toResult(item), meta, run.id);
+    insertResult(context, run.conversation_key, call, { ...toResult(item), meta, runId: run.id });
   }
 }
 
@@ -105,14 +106,13 @@ function toResult(item: ApprovalItem): Pick<ModelToolResult, "content" | "isErro
   return { content: toModelParts(item.tool_return), isError: item.status === "error" };
 }
 
-function insertResult(
-  context: LocalContext,
-  key: string,
-  call: PendingCall,
-  result: Pick<ModelToolResult, "content" | "isError">,
-  meta: MessageMeta,
-  runId: string | undefined,
-): void {
+interface CallResult extends Pick<ModelToolResult, "content" | "isError"> {
+  meta?: MessageMeta;
+  runId?: string | undefined;
+}
+
+function insertResult(context: LocalContext, key: string, call: PendingCall, result: CallResult): void {
+  const { content, isError, meta = {}, runId } = result;
   insertMessage(context, key, {
     id: newMessageId(),
     ...(runId !== undefined && { runId }),
@@ -121,8 +121,8 @@ function insertResult(
       role: "toolResult",
       toolCallId: call.callId,
       toolName: call.name,
-      content: result.content,
-      isError: result.isError,
+      content,
+      isError,
       timestamp: context.now(),
     },
   });
@@ -135,13 +135,15 @@ function storeUser(context: LocalContext, run: RunRow, input: UserInput): void {
     typeof input.content === "string"
       ? wrap(input.content)
       : toModelParts(input.content).map((part) => (part.type === "text" ? { ...part, text: wrap(part.text) } : part));
+  const body = { role: "user" as const, content, timestamp: context.now() };
   insertMessage(context, run.conversation_key, {
     id: newMessageId(),
     runId: run.id,
     ...(input.otid !== undefined && { otid: input.otid }),
     meta: isSystem ? { system: true } : {},
-    body: { role: "user", content, timestamp: context.now() },
+    body,
   });
+  if (!isSystem) nameConversation(context, run.conversation_key, body);
 }
 
 function toModelParts(content: string | ContentPart[]): (ModelText | ModelImage)[] {
