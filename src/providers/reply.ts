@@ -3,7 +3,7 @@
 
 import type { AssistantMessage, AssistantMessageEvent } from "@earendil-works/pi-ai";
 import type { ModelAssistantMessage, ModelEvent, ModelRequest, ModelToolCall } from "@/backend/model.ts";
-import { isRecord, parseJson } from "@/lib/json.ts";
+import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
 import { fromPiMessage, toolCallId } from "./convert.ts";
 import type { ResolvedModel } from "./models.ts";
 
@@ -16,6 +16,9 @@ export interface Reply {
   /** The message of a failed call, without calls that are not whole; null when nothing had arrived. */
   partial(message: AssistantMessage | null, errorText: string, aborted: boolean): ModelAssistantMessage | null;
 }
+
+/** No tool's arguments nest so deep. */
+const MAX_ARGUMENT_DEPTH = 200;
 
 interface OpenCall {
   raw: string;
@@ -140,5 +143,7 @@ function checkArguments(
     return { arguments: {}, argumentsError: "the arguments were empty" };
   }
   const parsed = parseJson(raw);
-  return isRecord(parsed) ? { arguments: parsed } : { arguments: {}, argumentsError: raw };
+  return isRecord(parsed) && !isDeeperThan(MAX_ARGUMENT_DEPTH, parsed)
+    ? { arguments: parsed }
+    : { arguments: {}, argumentsError: raw };
 }

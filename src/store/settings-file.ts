@@ -5,14 +5,14 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, sep } from "node:path";
 import * as v from "valibot";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
-import { isRecord } from "@/lib/json.ts";
+import { isDeeperThan, isRecord } from "@/lib/json.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import { findJsonError } from "./json-position.ts";
 import type { SettingsProblem } from "./settings.ts";
 
 /** Larger than any settings file; stops a hostile repository from filling memory. */
 const MAX_BYTES = 1 << 20;
-/** Deeper than any settings; what copies and checks values recurses, and a hostile file may nest a million brackets. */
+/** Deeper than any settings. */
 const MAX_DEPTH = 64;
 /** Keys and elements dropped one by one; after that whole top-level keys go. */
 const MAX_PROBLEMS = 20;
@@ -78,7 +78,7 @@ export class SettingsFile<T extends object> {
       return this.#unreadable(`line ${line}, column ${column}: not valid JSON`);
     }
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return this.#unreadable("not a JSON object");
-    if (isTooDeep(raw)) return this.#unreadable(`nested deeper than ${MAX_DEPTH} levels`);
+    if (isDeeperThan(MAX_DEPTH, raw)) return this.#unreadable(`nested deeper than ${MAX_DEPTH} levels`);
     return this.#parse(raw as Json);
   }
 
@@ -120,18 +120,6 @@ export class SettingsFile<T extends object> {
     const empty = v.parse(this.schema, {});
     return { raw: {}, value: empty, problems: [{ file: this.path, kind: "unreadable", message }] };
   }
-}
-
-/** Without recursion. */
-function isTooDeep(root: object): boolean {
-  let level: object[] = [root];
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return true;
-    level = level.flatMap((value) =>
-      Object.values(value).filter((child): child is object => typeof child === "object" && child !== null),
-    );
-  }
-  return false;
 }
 
 /** `raw` with what changed between `before` and `after`. */

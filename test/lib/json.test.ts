@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isRecord, parseJson } from "@/lib/json.ts";
+import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
 
 test.each([
   ['{"a":1}', { a: 1 }],
@@ -14,3 +14,20 @@ test.each([
   [null, false],
   ["text", false],
 ] as const)("isRecord %p: %p", (value, expected) => expect(isRecord(value)).toBe(expected));
+
+const nested = (depth: number): unknown => JSON.parse(`${'{"a":['.repeat(depth / 2)}${"]}".repeat(depth / 2)}`);
+
+test.each([
+  [1, 0, false],
+  [null, 0, false],
+  [{}, 0, true],
+  [{ a: 1 }, 1, false],
+  [{ a: [1], b: {} }, 1, true],
+  [{ a: [1], b: {} }, 2, false],
+])("%j nests deeper than %d: %p", (value, levels, expected) => expect(isDeeperThan(levels, value)).toBe(expected));
+
+test("no depth is too deep to be told", () => {
+  expect(isDeeperThan(200, nested(200))).toBe(false);
+  expect(isDeeperThan(199, nested(200))).toBe(true);
+  expect(isDeeperThan(200, nested(1_000_000))).toBe(true);
+});

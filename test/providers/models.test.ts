@@ -401,6 +401,15 @@ describe("servers that bend the rules", () => {
     });
   });
 
+  test("arguments nested without end are not run and break nothing", async () => {
+    const args = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+    await using server = await startModelServer([{ toolCalls: [{ id: "c", name: "Bash", args }] }]);
+    const { last } = await call(testAdapter(serverEnv(server.url)), request("vllm/m"));
+    expect(last).toMatchObject({
+      message: { content: [{ name: "Bash", arguments: {}, argumentsError: args }] },
+    });
+  });
+
   test("a tool name that providers refuse does not spoil the conversation", async () => {
     await using server = await startModelServer([{ text: "ok" }]);
     const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 };
