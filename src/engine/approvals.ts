@@ -108,7 +108,15 @@ async function decideCall(
   }
   if (verdict.behavior === "ask" && deps.approver === "front_end") return askPerson(call, verdict, deps, place);
   const behavior = verdict.behavior === "allow" ? "allow" : "deny";
-  await deps.emit({ type: "auto_decided", turnId: deps.turnId, call: info, behavior, reason: verdict.reason });
+  const allowFlag = verdict.behavior === "ask" ? verdict.allowFlag : undefined;
+  await deps.emit({
+    type: "auto_decided",
+    turnId: deps.turnId,
+    call: info,
+    behavior,
+    reason: verdict.reason,
+    ...(allowFlag !== undefined && { allowFlag }),
+  });
   if (verdict.behavior === "allow") return { call: approve(call, deps), interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
 }

@@ -35,7 +35,15 @@ export type EngineEvent =
   /** The model asked for a tool; all calls of a batch arrive before the first decision. */
   | { type: "tool_call"; turnId: string; call: ToolCallInfo; runId: string }
   /** Decided without a person. */
-  | { type: "auto_decided"; turnId: string; call: ToolCallInfo; behavior: "allow" | "deny"; reason: PermissionReason }
+  | {
+      type: "auto_decided";
+      turnId: string;
+      call: ToolCallInfo;
+      behavior: "allow" | "deny";
+      reason: PermissionReason;
+      /** The command line flag that would have allowed what nobody was there to be asked about. */
+      allowFlag?: string;
+    }
   | {
       type: "approval_requested";
       turnId: string;

@@ -71,7 +71,8 @@ test("a rule added by one answer decides the rest of the batch", async () => {
 test("without anybody to ask, asking means denial that names the way out", async () => {
   const model = new FakeModel([reply([call("a", "Ask", {})]), say("I was not allowed")]);
   const h = await harness(model);
-  const { result } = await play(h.engine, h.input({ approver: "nobody" }));
+  const { result, events } = await play(h.engine, h.input({ approver: "nobody" }));
+  expect(events.find((e) => e.type === "auto_decided")).toMatchObject({ behavior: "deny", allowFlag: "--yolo" });
   expect(resultsSeen(model)).toEqual([
     "Tool requires approval (headless mode): Ask asks. It would be allowed with --yolo.",
   ]);

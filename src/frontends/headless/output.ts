@@ -117,9 +117,14 @@ function noteEvent(event: EngineEvent, note: (text: string) => void): void {
       note(event.text);
       break;
     case "auto_decided":
-      if (event.behavior === "deny") note(`denied ${event.call.tool} ${event.call.title}: ${event.reason.detail}`);
+      if (event.behavior === "deny") note(describeDenial(event));
       break;
   }
+}
+
+function describeDenial({ call, reason, allowFlag }: Extract<EngineEvent, { type: "auto_decided" }>): string {
+  const denied = `denied ${call.tool} ${call.title}: ${reason.detail}`;
+  return allowFlag === undefined ? denied : `${denied}; ${allowFlag} would allow it`;
 }
 
 function formatSeconds(ms: number): string {

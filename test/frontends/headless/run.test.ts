@@ -31,6 +31,7 @@ const EVERYTHING: Script = async function* (context) {
     call: denied,
     behavior: "deny",
     reason: { by: "mode", detail: "nobody can be asked" },
+    allowFlag: "--permission-mode acceptEdits",
   };
   yield {
     type: "tool_finished",
@@ -112,7 +113,9 @@ test("json: one object", async () => {
     num_turns: 2,
     permission_denials: [{ tool_name: "Write", reason: "nobody can be asked" }],
   });
-  expect(client.notes).toContain("denied Write /etc/passwd: nobody can be asked");
+  expect(client.notes).toContain(
+    "denied Write /etc/passwd: nobody can be asked; --permission-mode acceptEdits would allow it",
+  );
 });
 
 test("text: the last answer on stdout, the rest on stderr", async () => {
@@ -122,7 +125,7 @@ test("text: the last answer on stdout, the rest on stderr", async () => {
   expect(client.stdout).toBe("All 14 pass.\n");
   expect(client.notes).toEqual([
     "A call was cut.",
-    "denied Write /etc/passwd: nobody can be asked",
+    "denied Write /etc/passwd: nobody can be asked; --permission-mode acceptEdits would allow it",
     "429; trying again in 1 s (1/3)",
     "Nearly full.",
   ]);
