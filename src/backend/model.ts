@@ -5,6 +5,9 @@
 import { LettaError, type LettaErrorOptions } from "@/lib/errors.ts";
 import type { ModelRecord } from "./wire.ts";
 
+/** No tool's arguments nest so deep. What arrives deeper counts as not arrived: writing it out again would recurse. */
+export const MAX_ARGUMENT_DEPTH = 200;
+
 export interface ModelText {
   type: "text";
   text: string;

@@ -2,8 +2,9 @@
 // here. A call that cannot be run (unknown tool, arguments that did not arrive whole) is `invalid` with a text for the
 // model; it never runs with guessed arguments.
 
+import { MAX_ARGUMENT_DEPTH } from "@/backend/model.ts";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
-import { isRecord, parseJson } from "@/lib/json.ts";
+import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
 import type { PermissionChecker, PermissionReason, Verdict } from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
@@ -234,5 +235,5 @@ function formatDenial(verdict: Exclude<Verdict, { behavior: "allow" }>): string 
 function parseArguments(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
   const value = parseJson(text);
-  return isRecord(value) ? value : null;
+  return isRecord(value) && !isDeeperThan(MAX_ARGUMENT_DEPTH, value) ? value : null;
 }

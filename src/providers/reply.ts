@@ -2,7 +2,13 @@
 // a JSON object, whatever a lenient parser made of it.
 
 import type { AssistantMessage, AssistantMessageEvent } from "@earendil-works/pi-ai";
-import type { ModelAssistantMessage, ModelEvent, ModelRequest, ModelToolCall } from "@/backend/model.ts";
+import {
+  MAX_ARGUMENT_DEPTH,
+  type ModelAssistantMessage,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelToolCall,
+} from "@/backend/model.ts";
 import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
 import { fromPiMessage, toolCallId } from "./convert.ts";
 import type { ResolvedModel } from "./models.ts";
@@ -16,9 +22,6 @@ export interface Reply {
   /** The message of a failed call, without calls that are not whole; null when nothing had arrived. */
   partial(message: AssistantMessage | null, errorText: string, aborted: boolean): ModelAssistantMessage | null;
 }
-
-/** No tool's arguments nest so deep. */
-const MAX_ARGUMENT_DEPTH = 200;
 
 interface OpenCall {
   raw: string;

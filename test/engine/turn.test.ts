@@ -105,6 +105,11 @@ test.each([
     { ...call("a", "Free", {}), argumentsError: '{"n": 1' },
     "did not arrive as a complete JSON object",
   ],
+  [
+    "arguments nested without end",
+    { ...call("a", "Free", {}), argumentsError: `${'{"n":'.repeat(50_000)}1${"}".repeat(50_000)}` },
+    "did not arrive as a complete JSON object",
+  ],
 ] as const)("%s is answered and not executed", async (_, toolCall, text) => {
   let runs = 0;
   const model = new FakeModel([reply([toolCall]), say("ok")]);
