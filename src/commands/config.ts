@@ -9,8 +9,10 @@ import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { renderFields } from "@/lib/table.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
+import { parseMode, parseRuleList } from "@/permissions/rules.ts";
 import {
   LocalSettingsSchema,
+  PermissionSettingsSchema,
   ProjectSettingsSchema,
   type SettingsStore,
   UserSettingsSchema,
@@ -68,6 +70,7 @@ export const command = defineCommand({
 });
 
 type Scope = "user" | "project" | "local";
+const RULE_LISTS = ["allow", "deny", "ask", "alwaysAsk"];
 interface ScopedArgs extends OutputArgs {
   scope?: string;
 }
@@ -97,14 +100,31 @@ export async function runConfigSet(
   io: Io,
 ): Promise<number> {
   const value = parseValue(args.value);
-  return change(core, args, io, (target, key) => {
-    target[key] = value;
-  });
+  return present(
+    io,
+    args,
+    () =>
+      change(core, args, (settings, keys) => {
+        container(settings, keys)[keys.at(-1)!] = value;
+        checkPermissions(settings, keys);
+      }),
+    {
+      text: ({ scope, key }) => {
+        const unknown = isKnown(scope, key) ? "" : ". It is no setting of letta's; other programs may know it";
+        return `Saved ${key} in the ${scope} settings${unknown}\n`;
+      },
+    },
+  );
 }
 
 export async function runConfigUnset(core: Core, args: ScopedArgs & { key: string }, io: Io): Promise<number> {
-  return change(core, args, io, (target, key) => {
-    delete target[key];
+  let found = false;
+  const removeKey = (settings: Record<string, unknown>, keys: string[]): void => {
+    found = remove(settings, keys);
+  };
+  return present(io, args, () => change(core, args, removeKey), {
+    text: ({ scope, key }) =>
+      found ? `Removed ${key} from the ${scope} settings\n` : `${key} was not set in the ${scope} settings\n`,
   });
 }
 
@@ -140,27 +160,18 @@ export async function runConfigPath(core: Core, args: OutputArgs, io: Io): Promi
 async function change(
   core: Core,
   args: ScopedArgs & { key: string },
-  io: Io,
-  apply: (target: Record<string, unknown>, key: string) => void,
-): Promise<number> {
-  return present(
-    io,
-    args,
-    async () => {
-      const scope = parseScope(args.scope);
-      await update(core.settings, scope, (settings) => {
-        const keys = parseKey(args.key, settings);
-        const changed = structuredClone(settings);
-        apply(container(changed, keys), keys.at(-1)!);
-        check(scope, changed, args.key);
-        // In place, because the store writes the object it handed out.
-        for (const key of Object.keys(settings)) delete settings[key];
-        Object.assign(settings, changed);
-      });
-      return { scope, key: args.key };
-    },
-    { text: ({ scope, key }) => `Saved ${key} in the ${scope} settings\n` },
-  );
+  apply: (settings: Record<string, unknown>, keys: string[]) => void,
+): Promise<{ scope: Scope; key: string }> {
+  const scope = parseScope(args.scope);
+  await update(core.settings, scope, (settings) => {
+    const changed = structuredClone(settings);
+    apply(changed, parseKey(args.key, settings));
+    check(scope, changed, args.key);
+    // In place, because the store writes the object it handed out.
+    for (const key of Object.keys(settings)) delete settings[key];
+    Object.assign(settings, changed);
+  });
+  return { scope, key: args.key };
 }
 
 function update(store: SettingsStore, scope: Scope, edit: (settings: Record<string, unknown>) => void): Promise<void> {
@@ -168,14 +179,37 @@ function update(store: SettingsStore, scope: Scope, edit: (settings: Record<stri
   return scope === "project" ? store.updateProject(edit) : store.updateLocal(edit);
 }
 
+const SCHEMAS = { user: UserSettingsSchema, project: ProjectSettingsSchema, local: LocalSettingsSchema };
+
 /** Refuses what the next start would warn about. */
 function check(scope: Scope, settings: unknown, key: string): void {
-  const schema = { user: UserSettingsSchema, project: ProjectSettingsSchema, local: LocalSettingsSchema }[scope];
-  const result = v.safeParse(schema, settings);
+  const result = v.safeParse(SCHEMAS[scope], settings);
   if (result.success) return;
   const issue = result.issues[0];
   const where = v.getDotPath(issue) ?? key;
-  throw new LettaError("usage", `${where}: expected ${issue.expected ?? "another value"}, got ${issue.received}`);
+  const isList = issue.expected === "Array";
+  const expected = isList ? "a list" : (issue.expected ?? "another value");
+  throw new LettaError("usage", `${where}: expected ${expected}, got ${issue.received}`, {
+    ...(isList && { hint: `Lists are JSON: letta config set ${where} '["…", "…"]'` }),
+  });
+}
+
+/** Modes and rules are text to the schema; what is being set must also mean something. */
+function checkPermissions(settings: Record<string, unknown>, keys: string[]): void {
+  if (keys[0] !== "permissions") return;
+  const permissions = child(settings, "permissions");
+  for (const name of keys[1] === undefined ? ["mode", ...RULE_LISTS] : [keys[1]]) {
+    const value = child(permissions, name);
+    if (name === "mode" && typeof value === "string") parseMode(value);
+    if (!RULE_LISTS.includes(name) || !Array.isArray(value)) continue;
+    for (const rule of value) if (typeof rule === "string") parseRuleList(rule);
+  }
+}
+
+function isKnown(scope: Scope, key: string): boolean {
+  const [group = "", name] = key.split(".");
+  if (!Object.hasOwn(SCHEMAS[scope].entries, group)) return false;
+  return group !== "permissions" || name === undefined || Object.hasOwn(PermissionSettingsSchema.entries, name);
 }
 
 function parseScope(text: string | undefined): Scope {
@@ -219,6 +253,16 @@ function container(settings: Record<string, unknown>, keys: string[]): Record<st
     target = next as Record<string, unknown>;
   }
   return target;
+}
+
+/** Removes the value and the groups it leaves empty. False when it was not there. */
+function remove(target: Record<string, unknown>, keys: string[]): boolean {
+  const [key = "", ...rest] = keys;
+  const value = child(target, key);
+  if (value === undefined) return false;
+  const found = rest.length === 0 || remove(value as Record<string, unknown>, rest);
+  if (rest.length === 0 || (found && Object.keys(value as object).length === 0)) delete target[key];
+  return found;
 }
 
 function parseValue(text: string): unknown {

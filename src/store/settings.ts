@@ -10,7 +10,7 @@ import { findGitRoot, ignoreLocally } from "./git-root.ts";
 import type { Paths } from "./paths.ts";
 import { SettingsFile } from "./settings-file.ts";
 
-const RulesSchema = v.looseObject({
+export const PermissionSettingsSchema = v.looseObject({
   mode: v.optional(v.string()),
   allow: v.optional(v.array(v.string())),
   deny: v.optional(v.array(v.string())),
@@ -18,7 +18,7 @@ const RulesSchema = v.looseObject({
   alwaysAsk: v.optional(v.array(v.string())),
   additionalDirectories: v.optional(v.array(v.string())),
 });
-export type PermissionSettings = v.InferOutput<typeof RulesSchema>;
+export type PermissionSettings = v.InferOutput<typeof PermissionSettingsSchema>;
 
 const SessionSchema = v.looseObject({ agentId: v.string(), conversationId: v.string() });
 
@@ -26,7 +26,7 @@ export const UserSettingsSchema = v.looseObject({
   schemaVersion: v.optional(v.number()),
   preferredBackendMode: v.optional(v.picklist(["api", "local"])),
   env: v.optional(v.record(v.string(), v.string())),
-  permissions: v.optional(RulesSchema),
+  permissions: v.optional(PermissionSettingsSchema),
   /** Handle used when an agent has no model of its own. */
   defaultModel: v.optional(v.string()),
   /** Newest first, at most 5. */
@@ -43,11 +43,11 @@ export const UserSettingsSchema = v.looseObject({
 export type UserSettings = v.InferOutput<typeof UserSettingsSchema>;
 
 /** Checked in with the repository: hostile until the folder is trusted. */
-export const ProjectSettingsSchema = v.looseObject({ permissions: v.optional(RulesSchema) });
+export const ProjectSettingsSchema = v.looseObject({ permissions: v.optional(PermissionSettingsSchema) });
 export type ProjectSettings = v.InferOutput<typeof ProjectSettingsSchema>;
 
 export const LocalSettingsSchema = v.looseObject({
-  permissions: v.optional(RulesSchema),
+  permissions: v.optional(PermissionSettingsSchema),
   /** Interactive "last conversation" of this directory, per server key. */
   sessionsByServer: v.optional(v.record(v.string(), SessionSchema)),
   /** Last conversation of `letta -p` in this directory, for `--continue`; never read interactively. */
@@ -57,7 +57,7 @@ export type LocalSettings = v.InferOutput<typeof LocalSettingsSchema>;
 
 /** `/etc/letta/managed-settings.json` and its macOS and Windows twins: cannot be overridden. */
 export const ManagedSettingsSchema = v.looseObject({
-  permissions: v.optional(RulesSchema),
+  permissions: v.optional(PermissionSettingsSchema),
   disableUnrestricted: v.optional(v.boolean()),
 });
 export type ManagedSettings = v.InferOutput<typeof ManagedSettingsSchema>;
@@ -148,11 +148,13 @@ class FileSettings implements SettingsStore {
   async updateLocal(change: (settings: LocalSettings) => void): Promise<void> {
     const { file, root } = this.#needProject(this.#local);
     await file.update(change);
-    ignoreLocally(root, ".letta/settings.local.json");
+    ignoreLocally(root, ".letta/settings.local.json*"); // with its .bak
   }
 
   async updateProject(change: (settings: ProjectSettings) => void): Promise<void> {
-    await this.#needProject(this.#project).file.update(change);
+    const { file, root } = this.#needProject(this.#project);
+    await file.update(change);
+    ignoreLocally(root, ".letta/settings.json.bak");
   }
 
   #needProject<T extends object>(file: SettingsFile<T> | null): { file: SettingsFile<T>; root: string } {

@@ -31,7 +31,7 @@ Saved createDefaultAgents in the user settings
 permissions.mode     "standard"
 permissions.allow    ["Bash(ls)"]
 createDefaultAgents  false
-Saved permissions.allow in the user settings
+Removed permissions.allow from the user settings
 {
   "mode": "standard"
 }
@@ -74,12 +74,34 @@ test("secrets are not shown", async () => {
 test.each([
   ["a value of the wrong type", "createDefaultAgents", "maybe"],
   ["a rule list that is none", "permissions.allow", "Bash"],
+  ["an unknown mode", "permissions.mode", "foo"],
+  ["a mode inside a group", "permissions", '{"mode":"foo"}'],
+  ["a rule that is none", "permissions.deny", '["Bash("]'],
   ["a prototype key", "__proto__.polluted", "true"],
   ["an empty part", "permissions..mode", "x"],
 ])("%s is refused and nothing is written", async (_, key, value) => {
   const core = await tempCore();
   expect(await codeOf(runConfigSet(core, { key, value }, recordingIo()))).toBe("usage");
   expect(await Bun.file(core.paths.settings).exists()).toBe(false);
+});
+
+test("unset leaves no empty group behind and says when there was nothing", async () => {
+  const core = await tempCore();
+  const io = recordingIo();
+  await runConfigSet(core, { key: "permissions.mode", value: "plan" }, io);
+  await runConfigUnset(core, { key: "permissions.mode" }, io);
+  await runConfigUnset(core, { key: "permissions.mode" }, io);
+  expect(JSON.parse(await readFile(core.paths.settings, "utf8"))).toEqual({});
+  expect(io.out).toBe(`Saved permissions.mode in the user settings
+Removed permissions.mode from the user settings
+permissions.mode was not set in the user settings
+`);
+});
+
+test.each(["defualtModel", "permissions.mdoe"])("%s is saved, and said to be no setting of ours", async (key) => {
+  const io = recordingIo();
+  await runConfigSet(await tempCore(), { key, value: "x" }, io);
+  expect(io.out).toBe(`Saved ${key} in the user settings. It is no setting of letta's; other programs may know it\n`);
 });
 
 test("a broken file is not written over", async () => {

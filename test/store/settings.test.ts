@@ -158,7 +158,9 @@ test("the exclude file of git is appended to, never a link in its place", async 
     });
   await write("project");
   await write("project");
-  expect(readFileSync(join(root, "project/.git/info/exclude"), "utf8")).toBe("# comment\n.letta/settings.local.json\n");
+  expect(readFileSync(join(root, "project/.git/info/exclude"), "utf8")).toBe(
+    "# comment\n.letta/settings.local.json*\n",
+  );
   symlinkSync(join(root, "victim"), join(root, "other/.git/info/exclude"));
   await write("other");
   expect(readFileSync(join(root, "victim"), "utf8")).toBe("precious\n");
