@@ -5,6 +5,7 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
+import { formatCount, plural } from "@/lib/text.ts";
 import { type Connection, connectionOf, parseTimeout } from "@/providers/connections.ts";
 import { findKind, normaliseBaseUrl, PROVIDER_KINDS, type ProviderKind } from "@/providers/kinds.ts";
 import { type Verified, verifyConnection } from "@/providers/verify.ts";
@@ -287,16 +288,13 @@ function renderConnected(data: Connected): string {
   const checked =
     data.verified && data.keyStoredIn !== null && !data.keyChecked ? " It was not checked: nothing free needs it." : "";
   const names = data.models.slice(0, 12).map(({ handle, contextWindow }) => {
-    return `  ${handle}${contextWindow === null ? "" : `  (${contextWindow.toLocaleString("en-US")} tokens)`}`;
+    return `  ${handle}${contextWindow === null ? "" : `  (${formatCount(contextWindow)} tokens)`}`;
   });
   const more =
     data.models.length > names.length
       ? [`  … and ${data.models.length - names.length} more: letta model list --provider ${data.name}`]
       : [];
-  const models =
-    data.models.length === 0
-      ? []
-      : [`${data.models.length} model${data.models.length === 1 ? "" : "s"}:`, ...names, ...more];
+  const models = data.models.length === 0 ? [] : [`${plural(data.models.length, "model")}:`, ...names, ...more];
   const next = data.next.map(
     (line, index) => `${index === 0 ? "Next: " : "  or: "} ${line}${index === 1 ? "   (makes it the default)" : ""}`,
   );

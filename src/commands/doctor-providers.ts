@@ -3,6 +3,7 @@
 import type { Core } from "@/app.ts";
 import { CONNECT_HINT } from "@/backend/model.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
+import { plural } from "@/lib/text.ts";
 import type { Connection } from "@/providers/connections.ts";
 import type { Finding } from "@/store/doctor.ts";
 
@@ -51,7 +52,7 @@ async function probeConnection(connection: Connection): Promise<Finding> {
   try {
     const { listEndpointModels } = await import("@/providers/endpoint.ts");
     const models = await listEndpointModels(connection, { timeoutMs: PROBE_TIMEOUT_MS });
-    return { id, status: "ok", text: `${connection.name} answers and offers ${models.length} models` };
+    return { id, status: "ok", text: `${connection.name} answers and offers ${plural(models.length, "model")}` };
   } catch (error) {
     const hint = hintOf(error);
     const text = `${connection.name} does not answer as it should: ${errorMessage(error)}`;
@@ -67,7 +68,7 @@ async function probeUnused(connection: Connection): Promise<Finding[]> {
   try {
     const { listEndpointModels } = await import("@/providers/endpoint.ts");
     const models = await listEndpointModels(connection, { timeoutMs: PROBE_TIMEOUT_MS });
-    const text = `${kind.label} answers on this machine and offers ${models.length} models`;
+    const text = `${kind.label} answers on this machine and offers ${plural(models.length, "model")}`;
     return [{ id: `probe.${name}`, status: "note", text, hint: `Connect it with: letta connect ${name}` }];
   } catch {
     return []; // not running here

@@ -5,6 +5,7 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
+import { plural } from "@/lib/text.ts";
 import { backUpDatabase, checkStore, type Finding } from "@/store/doctor.ts";
 import { openSettings } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
@@ -119,6 +120,6 @@ function renderReport({ version, healthy, findings, repairs }: Report): string {
     (repair) => `${repair.done ? "fixed  " : "not    "}  ${repair.description}: ${toPlainLine(repair.text)}`,
   );
   const problems = findings.filter((finding) => finding.status === "problem").length;
-  const verdict = healthy ? "Everything is in order." : `${problems} ${problems === 1 ? "problem" : "problems"} found.`;
+  const verdict = healthy ? "Everything is in order." : `${plural(problems, "problem")} found.`;
   return `${[`letta ${version}`, ...done, ...lines, verdict].join("\n")}\n`;
 }

@@ -7,6 +7,7 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
+import { plural } from "@/lib/text.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
@@ -48,10 +49,12 @@ export async function runImport(core: Core, args: ImportArgs, io: Io, now = Date
       text: ({ dryRun, root, agents, conversations, messages, problems }) => {
         const verb = dryRun ? "Found" : "Imported";
         const lines = [
-          `${verb} ${agents.imported} agents, ${conversations.imported} conversations, ${messages} messages from ${root}`,
-          ...(conversations.extended > 0 ? [`${conversations.extended} conversations got what was new there`] : []),
+          `${verb} ${plural(agents.imported, "agent")}, ${plural(conversations.imported, "conversation")}, ${plural(messages, "message")} from ${root}`,
+          ...(conversations.extended > 0
+            ? [`${plural(conversations.extended, "conversation")} got what was new there`]
+            : []),
           ...(agents.present + conversations.present > 0
-            ? [`Here already: ${agents.present} agents, ${conversations.present} conversations`]
+            ? [`Here already: ${plural(agents.present, "agent")}, ${plural(conversations.present, "conversation")}`]
             : []),
           ...problems.map(({ file, message }) => `${file}: ${message}`),
           ...(dryRun ? [] : ["Connect your models with `letta connect`: provider keys are not taken over."]),

@@ -5,6 +5,7 @@ import type { Core } from "@/app.ts";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
 import { describeError, type ErrorCode, LettaError } from "@/lib/errors.ts";
 import { renderTable } from "@/lib/table.ts";
+import { plural } from "@/lib/text.ts";
 import { type Connection, connectedHint, listConnections } from "@/providers/connections.ts";
 import { probeLocalServers } from "@/providers/local-servers.ts";
 import { verifyConnection } from "@/providers/verify.ts";
@@ -161,5 +162,5 @@ function renderStatuses(statuses: ProviderStatus[], io: Io): string {
 function renderTested({ name, reachable, models, error }: ProviderStatus): string {
   if (error !== null) return `${name}: failed: ${error.message}\n${error.hint ? `  ${error.hint}\n` : ""}`;
   if (reachable === null) return `${name}: not tested: it has no question that costs nothing\n`;
-  return `${name}: ok, ${models} model${models === 1 ? "" : "s"}\n`;
+  return `${name}: ok, ${plural(models, "model")}\n`;
 }

@@ -4,6 +4,7 @@
 import { INTERRUPTED } from "@/backend/content.ts";
 import type { ApprovalItem, ContentPart } from "@/backend/wire.ts";
 import { errorMessage, isAbortError, ToolError } from "@/lib/errors.ts";
+import { cutMiddle, formatCount } from "@/lib/text.ts";
 import type { Journal } from "@/store/journal.ts";
 import type { ToolContext, ToolResult } from "@/tools/define-tool.ts";
 import type { DecidedCall } from "./approvals.ts";
@@ -38,11 +39,11 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
   const id = call.info.toolCallId;
   if (call.status === "denied") {
     const item: ApprovalItem = { type: "approval", tool_call_id: id, approve: false, reason: call.reason };
-    return conclude(call, item, { status: "error", output: call.reason, outcome: "denied" }, 0, deps);
+    return conclude(call, { item, result: { status: "error", output: call.reason, outcome: "denied" } }, deps);
   }
   if (call.status === "invalid") {
     const item: ApprovalItem = { type: "tool", tool_call_id: id, status: "error", tool_return: call.message };
-    return conclude(call, item, { status: "error", output: call.message, outcome: "invalid" }, 0, deps);
+    return conclude(call, { item, result: { status: "error", output: call.message, outcome: "invalid" } }, deps);
   }
   const startedAt = deps.now();
   const result = await runTool(call, deps);
@@ -54,14 +55,12 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
     ...(result.stdout && { stdout: result.stdout }),
     ...(result.stderr && { stderr: result.stderr }),
   };
-  return conclude(call, item, result, deps.now() - startedAt, deps);
+  return conclude(call, { item, result, durationMs: deps.now() - startedAt }, deps);
 }
 
 async function conclude(
   call: DecidedCall,
-  item: ApprovalItem,
-  result: ToolOutcome,
-  durationMs: number,
+  { item, result, durationMs = 0 }: { item: ApprovalItem; result: ToolOutcome; durationMs?: number },
   deps: ExecuteDeps,
 ): Promise<ApprovalItem> {
   deps.journal.setState(deps.conversationKey, call.info.toolCallId, call.status === "denied" ? "denied" : "done", item);
@@ -104,8 +103,7 @@ function clampOutput(output: string | ContentPart[]): string | ContentPart[] {
 }
 
 function clampText(text: string): string {
-  if (text.length <= MAX_TOOL_RETURN_CHARS) return text;
   const half = MAX_TOOL_RETURN_CHARS / 2;
-  const omitted = (text.length - MAX_TOOL_RETURN_CHARS).toLocaleString("en-US");
-  return `${text.slice(0, half)}\n... [${omitted} characters omitted] ...\n${text.slice(-half)}`;
+  const note = (omitted: number): string => `... [${formatCount(omitted)} characters omitted] ...`;
+  return cutMiddle(text, { head: half, tail: half, note });
 }

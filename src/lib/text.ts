@@ -21,3 +21,17 @@ export function takeTail(text: string, length: number): string {
   const tail = text.length > length ? text.slice(text.length - length) : text;
   return /^[\udc00-\udfff]/.test(tail) ? tail.slice(1) : tail;
 }
+
+/** At most the first `length` characters, with an ellipsis where there are more. */
+export function clip(text: string, length: number): string {
+  return text.length > length ? `${takeHead(text, length)}…` : text;
+}
+
+/** Beginning and end of a text that is longer than both together, and between them a line that says what is missing. */
+export function cutMiddle(
+  text: string,
+  { head, tail, note }: { head: number; tail: number; note(omitted: number): string },
+): string {
+  if (text.length <= head + tail) return text;
+  return `${takeHead(text, head)}\n${note(text.length - head - tail)}\n${takeTail(text, tail)}`;
+}

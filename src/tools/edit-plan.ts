@@ -2,7 +2,7 @@
 // `planEdit`, so what is approved is what is applied. Bytes outside the change stay as they are, line ends included.
 
 import { ToolError } from "@/lib/errors.ts";
-import { formatCount, plural } from "@/lib/text.ts";
+import { clip, formatCount, plural } from "@/lib/text.ts";
 import { findSimilar, findText, lineOf, type Span } from "./edit-match.ts";
 import { decodeTextFile, dominantLineEnd, encodeTextFile, normaliseLineEnds } from "./text-file.ts";
 
@@ -37,7 +37,7 @@ export function planEdit(path: string, before: Uint8Array | null, edits: readonl
   const plan = { text: file.text, replacements: 0, startLine: 0, notes: [] as string[] };
   for (const [index, edit] of edits.entries()) {
     const place = edits.length > 1 ? `Edit ${index + 1} of ${edits.length}: ` : "";
-    const result = applyEdit(plan.text, edit, lineEnd, path, place);
+    const result = applyEdit(plan.text, edit, { path, place, lineEnd });
     plan.text = result.text;
     plan.replacements += result.spans.length;
     plan.startLine ||= result.startLine;
@@ -51,6 +51,16 @@ export function planEdit(path: string, before: Uint8Array | null, edits: readonl
   };
 }
 
+type LineEnd = "\n" | "\r\n";
+
+interface EditPlace {
+  path: string;
+  /** `Edit 2 of 3: `; "" for a single edit. */
+  place: string;
+  /** Of most lines of the file. */
+  lineEnd: LineEnd;
+}
+
 interface Applied {
   text: string;
   spans: Span[];
@@ -58,7 +68,7 @@ interface Applied {
   tier?: string;
 }
 
-function applyEdit(raw: string, edit: Edit, lineEnd: "\n" | "\r\n", path: string, place: string): Applied {
+function applyEdit(raw: string, edit: Edit, { path, place, lineEnd }: EditPlace): Applied {
   const oldString = normaliseLineEnds(edit.oldString);
   const newString = normaliseLineEnds(edit.newString);
   if (oldString === "") {
@@ -73,7 +83,7 @@ function applyEdit(raw: string, edit: Edit, lineEnd: "\n" | "\r\n", path: string
   if (spans.length === 0) throw new ToolError(place + notFound(text, oldString, path));
   if (spans.length > 1 && !edit.replaceAll) throw new ToolError(place + ambiguous(text, spans, path));
   return {
-    text: splice(raw, text, spans, newString, lineEnd),
+    text: splice({ raw, text, spans }, newString, lineEnd),
     spans,
     startLine: lineOf(text, spans[0]!.start),
     ...(tier ? { tier } : {}),
@@ -81,7 +91,11 @@ function applyEdit(raw: string, edit: Edit, lineEnd: "\n" | "\r\n", path: string
 }
 
 /** Replaces spans of the LF text in the raw text. */
-function splice(raw: string, text: string, spans: Span[], replacement: string, lineEnd: "\n" | "\r\n"): string {
+function splice(
+  { raw, text, spans }: { raw: string; text: string; spans: Span[] },
+  replacement: string,
+  lineEnd: LineEnd,
+): string {
   const toRaw = raw.length === text.length ? (index: number) => index : rawPositions(raw);
   let result = "";
   let from = 0;
@@ -112,7 +126,7 @@ function rawPositions(raw: string): (index: number) => number {
 }
 
 /** Lines that were there keep their line end; new ones get the file's. */
-function withLineEnds(old: string, replacement: string, lineEnd: "\n" | "\r\n"): string {
+function withLineEnds(old: string, replacement: string, lineEnd: LineEnd): string {
   if (lineEnd === "\n" && !old.includes("\r\n")) return replacement;
   const oldLines = [...old.matchAll(/([^\n]*?)(\r?\n)/g)].map(([, text, end]) => ({ text, end: end! }));
   const newLines = replacement.split("\n");
@@ -146,17 +160,14 @@ function notFound(text: string, wanted: string, path: string): string {
   }
   const similar = findSimilar(text, wanted);
   if (similar) {
-    const block =
-      similar.block.length > MAX_SHOWN_CHARS ? `${similar.block.slice(0, MAX_SHOWN_CHARS)}…` : similar.block;
-    hints.push(
-      `The closest text (${Math.round(similar.similarity * 100)} % alike) begins at line ${similar.line}:\n${block}`,
-    );
+    const alike = Math.round(similar.similarity * 100);
+    const block = clip(similar.block, MAX_SHOWN_CHARS);
+    hints.push(`The closest text (${alike} % alike) begins at line ${similar.line}:\n${block}`);
   } else {
     hints.push("The file may have changed: Read it again.");
   }
-  const shown = wanted.length > MAX_SHOWN_CHARS ? `${wanted.slice(0, MAX_SHOWN_CHARS)}…` : wanted;
   const size = plural(text.split("\n").length, "line");
-  return `old_string was not found in ${path} (${size}).\n${hints.join("\n")}\nold_string was:\n${shown}`;
+  return `old_string was not found in ${path} (${size}).\n${hints.join("\n")}\nold_string was:\n${clip(wanted, MAX_SHOWN_CHARS)}`;
 }
 
 const MAX_SHOWN_CHARS = 1_500;

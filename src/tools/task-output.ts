@@ -1,7 +1,7 @@
 // Reads a background task, waiting for it when asked to.
 
 import * as v from "valibot";
-import { defineTool } from "./define-tool.ts";
+import { defineTool, type ToolContext } from "./define-tool.ts";
 import { SHELL_MAX_TIMEOUT_MS } from "./limits.ts";
 import { BoundedOutput } from "./output.ts";
 import type { BackgroundTask, BackgroundTasks } from "./services.ts";
@@ -18,11 +18,12 @@ export const taskOutputTool = defineTool({
   targets: () => [{ kind: "none" }],
   resource: () => ({ kind: "read" }),
   title: ({ task_id }) => task_id,
-  run: async ({ task_id, block, timeout }, { services: { background }, signal, onOutput }) => {
+  run: async ({ task_id, block, timeout }, context) => {
+    const { background } = context.services;
     const task = background.find(task_id);
     if (!task) return { status: "success", output: unknownTask(background, task_id) };
-    if (block) await waitShowing(background, task, timeout, signal, onOutput);
-    signal.throwIfAborted();
+    if (block) await waitShowing(task, timeout, context);
+    context.signal.throwIfAborted();
     return { status: "success", output: describe(background, task), summary: task.state };
   },
 });
@@ -33,13 +34,9 @@ export function unknownTask(background: BackgroundTasks, id: string): string {
 }
 
 /** Waits, and passes new output on to people meanwhile. */
-async function waitShowing(
-  background: BackgroundTasks,
-  task: BackgroundTask,
-  timeoutMs: number,
-  signal: AbortSignal,
-  onOutput: (text: string) => void,
-): Promise<void> {
+async function waitShowing(task: BackgroundTask, timeoutMs: number, context: ToolContext): Promise<void> {
+  const { services, signal, onOutput } = context;
+  const { background } = services;
   let offset = 0;
   const show = (): void => {
     const { text, nextOffset } = background.read(task.id, offset);

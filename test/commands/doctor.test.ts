@@ -289,7 +289,7 @@ test("--probe asks the connected servers, and never shows a key", async () => {
   };
   const right = await probe("sk-right-key");
   expect(right.code).toBe(0);
-  expect(right.out).toContain("openai answers and offers 1 models");
+  expect(right.out).toContain("openai answers and offers 1 model");
   const wrong = await probe("sk-wrong-key");
   expect(wrong.code).toBe(1);
   expect(wrong.out).toContain("openai does not answer as it should");

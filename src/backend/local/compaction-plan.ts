@@ -2,6 +2,7 @@
 // never separated from its results, and what the model has not seen yet is never summarised away, only clipped.
 
 import { estimateTokens, type ModelImage, type ModelMessage, type ModelText } from "@/backend/model.ts";
+import { cutMiddle } from "@/lib/text.ts";
 import { estimateEntries, estimateMessage } from "./tokens.ts";
 import type { WindowEntry } from "./window.ts";
 
@@ -132,6 +133,7 @@ function clipText(text: string, capTokens: number, id: string): string {
   const share = capTokens / estimateTokens(text);
   const head = Math.floor(text.length * share * 0.6);
   const tail = Math.floor(text.length * share * 0.3);
-  const left = text.length - head - tail;
-  return `${text.slice(0, head)}\n[… ${left} characters left out to fit the model's window; the whole text is message ${id} …]\n${text.slice(text.length - tail)}`;
+  const note = (left: number): string =>
+    `[… ${left} characters left out to fit the model's window; the whole text is message ${id} …]`;
+  return cutMiddle(text, { head, tail, note });
 }

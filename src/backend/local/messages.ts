@@ -181,7 +181,7 @@ function* walk(context: LocalContext, key: string, query: ListMessagesQuery, bac
   const startSeq = start ? seqOf(context, key, start) : null;
   const stopSeq = stop ? seqOf(context, key, stop) : null;
   let skipping = start !== undefined;
-  for (const row of rows(context, key, startSeq, backwards, query.inContextOnly ?? false)) {
+  for (const row of rows(context, key, { startSeq, backwards, inContextOnly: query.inContextOnly ?? false })) {
     const variants = projectMessage(toStored(row));
     if (backwards) variants.reverse();
     for (const variant of variants) {
@@ -207,9 +207,7 @@ function seqOf(context: LocalContext, key: string, cursor: string): number {
 function* rows(
   context: LocalContext,
   key: string,
-  startSeq: number | null,
-  backwards: boolean,
-  inContextOnly: boolean,
+  { startSeq, backwards, inContextOnly }: { startSeq: number | null; backwards: boolean; inContextOnly: boolean },
 ): Generator<MessageRow> {
   const { db } = context;
   const window = inContextOnly ? currentWindow(context, key) : null;

@@ -23,12 +23,13 @@ export function searchMessages(context: LocalContext, query: SearchQuery): Searc
   const terms = splitTerms(query.query);
   if (terms.length === 0) return [];
   indexWaiting(context);
+  const scope = scopeOf(query);
   const limit = query.limit ?? 10;
-  const exact = run(context, query, terms, "all", limit);
+  const exact = run(context, { scope, terms, need: "all", limit });
   if (exact.length > 0) return exact;
   // One or two letters are in every text; only whole words of other scripts are that short.
   const pieces = terms.flatMap(splitCjk).filter((term) => [...term].length >= MIN_TRIGRAM_CHARS || CJK.test(term));
-  return pieces.length > 1 ? run(context, query, pieces, "any", limit) : [];
+  return pieces.length > 1 ? run(context, { scope, terms: pieces, need: "any", limit }) : [];
 }
 
 /** Words, and phrases in double quotes. */
@@ -51,31 +52,24 @@ interface Found {
   score: number;
 }
 
-function run(
-  context: LocalContext,
-  query: SearchQuery,
-  terms: string[],
-  need: "all" | "any",
-  limit: number,
-): SearchHit[] {
-  const scope = scopeOf(query);
-  const found = [
-    ...findIndexed(context, scope, terms, need, limit),
-    ...findWaiting(context, scope, terms, need, limit),
-  ];
-  found.sort((a, b) => b.score - a.score || b.seq - a.seq);
-  return found.slice(0, limit).map((hit) => loadHit(context, hit, terms));
+/** One try at a query. */
+interface Wanted {
+  scope: Scope;
+  terms: string[];
+  need: "all" | "any";
+  limit: number;
 }
 
-function findIndexed(
-  context: LocalContext,
-  scope: Scope,
-  terms: string[],
-  need: "all" | "any",
-  limit: number,
-): Found[] {
+function run(context: LocalContext, wanted: Wanted): SearchHit[] {
+  const found = [...findIndexed(context, wanted), ...scan(context, wanted, 0)];
+  found.sort((a, b) => b.score - a.score || b.seq - a.seq);
+  return found.slice(0, wanted.limit).map((hit) => loadHit(context, hit, wanted.terms));
+}
+
+function findIndexed(context: LocalContext, wanted: Wanted): Found[] {
+  const { scope, terms, need, limit } = wanted;
   const long = terms.filter((term) => [...term].length >= MIN_TRIGRAM_CHARS);
-  if (long.length === 0) return scan(context, scope, terms, need, limit, 1);
+  if (long.length === 0) return scan(context, wanted, 1);
   const match = long.map((term) => `"${term.replaceAll('"', '""')}"`).join(need === "all" ? " AND " : " OR ");
   const short = need === "all" ? terms.filter((term) => !long.includes(term)) : [];
   const sql = `SELECT t.seq AS seq, -bm25(messages_fts) AS score
@@ -85,25 +79,9 @@ function findIndexed(
   return context.db.query(sql).all(match, ...short.map(likePattern), ...scope.values, limit) as Found[];
 }
 
-function findWaiting(
-  context: LocalContext,
-  scope: Scope,
-  terms: string[],
-  need: "all" | "any",
-  limit: number,
-): Found[] {
-  return scan(context, scope, terms, need, limit, 0);
-}
-
-/** Without the index: every text is looked at, newest first; how many of the terms are in it is the score. */
-function scan(
-  context: LocalContext,
-  scope: Scope,
-  terms: string[],
-  need: "all" | "any",
-  limit: number,
-  indexed: 0 | 1,
-): Found[] {
+/** Without the index, for rows that wait for it (0) or terms too short for it (1): every text is looked at, newest first;
+ *  how many of the terms are in it is the score. */
+function scan(context: LocalContext, { scope, terms, need, limit }: Wanted, indexed: 0 | 1): Found[] {
   const has = terms.map(() => "t.text LIKE ? ESCAPE '\\'");
   const patterns = terms.map(likePattern);
   const sql = `SELECT t.seq AS seq, ${has.map((one) => `(${one})`).join(" + ")} AS score

@@ -5,6 +5,7 @@ import { stripReminders } from "@/backend/content.ts";
 import { type ModelMessage, type ModelUsage, ProviderError } from "@/backend/model.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
+import { clip, cutMiddle } from "@/lib/text.ts";
 import { untilAbort } from "./abort.ts";
 import type { ModelConfig } from "./model-config.ts";
 import type { WindowEntry } from "./window.ts";
@@ -69,7 +70,7 @@ async function writeSummary(transcript: string, options: SummaryOptions): Promis
   let limit = contextWindow === null ? transcript.length : contextWindow * WINDOW_CHARS_PER_TOKEN;
   let retries = 1;
   for (;;) {
-    const text = cutMiddle(transcript, limit);
+    const text = shorten(transcript, limit);
     try {
       return await askModel(text, options);
     } catch (error) {
@@ -115,12 +116,12 @@ function renderLine(message: ModelMessage): string {
   if (message.role === "user") return `[user] ${stripReminders(plainText(message.content)).trim()}`;
   if (message.role === "toolResult") {
     const mark = message.isError ? "tool error" : "tool result";
-    return `[${mark} of ${message.toolName}] ${cutMiddle(plainText(message.content), RESULT_CLIP_CHARS)}`;
+    return `[${mark} of ${message.toolName}] ${shorten(plainText(message.content), RESULT_CLIP_CHARS)}`;
   }
   const lines = message.content.map((part) => {
     if (part.type === "text") return part.text;
     if (part.type === "thinking") return part.thinking && `(thinking) ${part.thinking}`;
-    return `-> ${part.name}(${cutMiddle(JSON.stringify(part.arguments), RESULT_CLIP_CHARS)})`;
+    return `-> ${part.name}(${shorten(JSON.stringify(part.arguments), RESULT_CLIP_CHARS)})`;
   });
   return `[assistant] ${lines.filter(Boolean).join("\n")}`;
 }
@@ -130,11 +131,10 @@ function plainText(content: Exclude<ModelMessage, { role: "assistant" }>["conten
   return content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
 }
 
-function cutMiddle(text: string, limit: number): string {
-  if (text.length <= limit) return text;
+function shorten(text: string, limit: number): string {
   const head = Math.floor(limit * 0.5);
-  const tail = limit - head;
-  return `${text.slice(0, head)}\n[… ${text.length - limit} characters left out …]\n${text.slice(text.length - tail)}`;
+  const note = (left: number): string => `[… ${left} characters left out …]`;
+  return cutMiddle(text, { head, tail: limit - head, note });
 }
 
 /** What can be told without a model: the user's requests, the files touched, the last state. */
@@ -184,8 +184,4 @@ function alertText(json: string): string {
     // Not one of our alerts: taken as it is.
   }
   return json;
-}
-
-function clip(text: string, chars: number): string {
-  return text.length > chars ? `${text.slice(0, chars)} …` : text;
 }
