@@ -3,9 +3,10 @@
 import { resolve } from "node:path";
 import { defineCommand } from "citty";
 import type { Backend, ConversationRef, SearchQuery } from "@/backend/backend.ts";
-import type { Message } from "@/backend/wire.ts";
+import type { Message, SearchHit } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
+import { formatAge } from "@/lib/relative-time.ts";
+import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present } from "./output.ts";
@@ -96,19 +97,23 @@ export interface MessagesSearchArgs extends OutputArgs, ScopeArgs, DateArgs {
   hidden?: boolean;
 }
 
-export async function runMessagesSearch(app: StoreApp, args: MessagesSearchArgs, io: Io): Promise<number> {
+export async function runMessagesSearch(
+  app: StoreApp,
+  args: MessagesSearchArgs,
+  io: Io,
+  now = Date.now(),
+): Promise<number> {
   return present(io, args, async () => app.backend.searchMessages(await searchQuery(app, args)), {
     piped: "json",
-    text: (hits) =>
-      hits.length === 0
-        ? "Nothing found.\n"
-        : hits
-            .map(
-              (hit) =>
-                `${hit.created_at}  ${hit.role}  ${hit.conversation_id}  ${hit.message_id}\n    ${toPlainLine(hit.snippet)}\n`,
-            )
-            .join(""),
+    text: (hits) => (hits.length === 0 ? "Nothing found.\n" : hits.map((hit) => renderHit(hit, io, now)).join("")),
   });
+}
+
+function renderHit({ created_at, role, conversation_id, snippet }: SearchHit, io: Io, now: number): string {
+  const text = toPlainLine(snippet);
+  const lines = io.isTty ? wrap(text, io.width - 5) : [text];
+  const head = `${formatAge(created_at, now)}  ${role}  ${conversation_id}`;
+  return [head, ...lines.map((line) => `    ${line}`), ""].join("\n");
 }
 
 export interface MessagesTranscriptArgs extends OutputArgs, ScopeArgs {

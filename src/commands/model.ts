@@ -81,7 +81,11 @@ export async function runModelSet(
       await warnAboutStranger(models, model, io);
       return model;
     },
-    { text: ({ handle }) => `The default model is now ${handle}. Agents that have a model of their own keep it.\n` },
+    {
+      text: ({ handle }) =>
+        `The default model is now ${handle}, for agents to come. One that has its model keeps it:\n` +
+        `change that with /model while you talk to it, or letta --model ${handle} --save\n`,
+    },
   );
 }
 

@@ -205,7 +205,8 @@ function finishArgs(
   for (const [name, def] of Object.entries(defs)) {
     if (def.type === "positional") {
       const value = rest.shift() ?? def.default;
-      if (value === undefined && isRequired(def)) throw usage(`${name.toUpperCase()} is missing`, path);
+      if (value === undefined && isRequired(def))
+        throw usage(`${name.toUpperCase()} is missing (${def.description})`, path);
       if (value !== undefined) args[name] = value;
       takesRest ||= def.valueHint?.endsWith("...") === true;
     } else if (args[name] === undefined && def.default !== undefined) {

@@ -33,13 +33,16 @@ export interface ScopeArgs {
 
 export type ScopeApp = Pick<StoreApp, "backend" | "env" | "settings" | "serverKey" | "cwd">;
 
-/** The agent meant. Throws `usage` when nothing says which, `not_found` when it does not exist. */
+/** The agent meant. Throws `usage` when nothing says which, `not_found` when it does not exist or none does. */
 export async function resolveAgent(app: ScopeApp, args: ScopeArgs): Promise<AgentState> {
   if (args.agent) return findAgent(app.backend, args.agent);
   const fallback = app.env.agentId ?? lastSession(app)?.agentId;
   if (fallback === undefined) {
     const { items } = await app.backend.listAgents({ limit: 2 });
     if (items.length === 1) return items[0]!;
+    if (items.length === 0) {
+      throw new LettaError("not_found", "there is no agent yet", { hint: "The first message makes one: letta" });
+    }
     throw new LettaError("usage", "no agent given, and none was used here before", {
       hint: "Pass --agent ID (see: letta agents list) or set LETTA_AGENT_ID.",
     });

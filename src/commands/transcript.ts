@@ -1,6 +1,6 @@
 // A conversation as text: the documented transcript format (`messages transcript`) and Markdown (`export`).
 
-import { contentText } from "@/backend/content.ts";
+import { contentText, stripReminders } from "@/backend/content.ts";
 import type { Message } from "@/backend/wire.ts";
 
 /** One entry of a transcript: who, and what was said. */
@@ -25,13 +25,14 @@ export interface MarkdownHead {
   conversationId: string;
 }
 
-/** Markdown for reading: calls and returns are fenced, reasoning is quoted. */
+/** Markdown for reading: calls and returns are fenced, reasoning is quoted, what the harness told the model is left out. */
 export function renderMarkdown(head: MarkdownHead, messages: Message[]): string {
-  const parts = messages.flatMap(toEntries).map(({ date, head: who, body }) => {
+  const parts = messages.flatMap(toEntries).flatMap(({ date, head: who, body }) => {
     if (who === "reasoning") return `${quote(body)}\n`;
-    if (who === "user" || who === "assistant")
-      return `## ${who === "user" ? "User" : "Assistant"} · ${date}\n\n${body}\n`;
-    return `**${who}** · ${date}\n\n${fence(body)}\n`;
+    if (who === "assistant") return `## Assistant · ${date}\n\n${body}\n`;
+    if (who !== "user") return `**${who}** · ${date}\n\n${fence(body)}\n`;
+    const said = stripReminders(body).trim();
+    return said === "" ? [] : `## User · ${date}\n\n${said}\n`;
   });
   return [`# ${head.title}\n\nAgent: ${head.agent}  \nConversation: ${head.conversationId}\n`, ...parts].join("\n");
 }

@@ -93,6 +93,13 @@ test.each([
   expect(error).toMatchObject({ code: "usage", message, ...(hint && { hint }) });
 });
 
+test("what is missing is explained", async () => {
+  const args = { shell: { type: "positional", required: true, description: "bash, zsh or fish" } } as const;
+  const io = { stdout() {}, stderr() {}, isTty: false, width: 80, color: false, closed: false };
+  const work = runCommand(["complete"], defineCommand({ args }), [], { cwd: "/", env: readEnv({}), io });
+  await expect(work).rejects.toMatchObject({ code: "usage", message: "SHELL is missing (bash, zsh or fish)" });
+});
+
 test.each([[[]], [["--help"]], [["help"]], [["-h"]]] as const)("%j shows what the command has", async (argv) => {
   expect(await run(...argv)).toEqual({ stdout: await renderCommandHelp(["things"], things), exitCode: 0 });
 });

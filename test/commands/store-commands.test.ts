@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Message } from "@/backend/wire.ts";
 import {
   runAgentsConfig,
   runAgentsCreate,
@@ -24,6 +25,7 @@ import { runExport } from "@/commands/export.ts";
 import { runMessagesList, runMessagesSearch, runMessagesTranscript } from "@/commands/messages.ts";
 import { runPin } from "@/commands/pin.ts";
 import { runRunsList, runRunsShow, runRunsTail } from "@/commands/runs.ts";
+import { renderMarkdown } from "@/commands/transcript.ts";
 import type { LettaError } from "@/lib/errors.ts";
 import { SCRIPTED_HANDLE } from "@/providers/scripted.ts";
 import { expectGolden } from "../support/golden.ts";
@@ -200,6 +202,36 @@ test("messages search: agent by default, every agent on request", async () => {
   expect(await failure(found({ query: " ", agent: coder.id }))).toBe("usage");
   expect(await failure(found({ query: "x", mode: "vector", agent: coder.id }))).toBe("usage");
   expect(await failure(found({ query: "x", agent: coder.id, "all-agents": true }))).toBe("usage");
+});
+
+test("messages search on a terminal: who, when and where, then the words within the width", async () => {
+  const { app, memo, ref } = await filledApp();
+  const io = recordingIo({ isTty: true, width: 30 });
+  await runMessagesSearch(app, { text: "几点", agent: memo.id }, io, NOW);
+  expect(io.out).toBe(`2 h ago  user  ${ref.conversationId}\n    what time is it? 几点了\n`);
+});
+
+test("without any agent, commands about one say how to get one", async () => {
+  const app = await tempApp();
+  for (const work of [
+    () => runConversationsList(app, {}, recordingIo()),
+    () => runMessagesSearch(app, { text: "x" }, recordingIo()),
+  ])
+    await expect(work()).rejects.toMatchObject({ code: "not_found", message: "there is no agent yet" });
+});
+
+test("Markdown shows what was said, not what the harness told the model", () => {
+  const message = (content: string): Message => ({
+    message_type: "user_message",
+    id: "m",
+    date: "2026-01-01T00:00:00.000Z",
+    content,
+  });
+  const note = "<system-reminder>\nIt is Monday.\n</system-reminder>";
+  const head = { title: "T", agent: "A", conversationId: "c" };
+  expect(renderMarkdown(head, [message(`${note}\nhello`), message(note)])).toBe(
+    "# T\n\nAgent: A  \nConversation: c\n\n## User · 2026-01-01T00:00:00.000Z\n\nhello\n",
+  );
 });
 
 test("transcript and export: to stdout and to a new file only", async () => {
