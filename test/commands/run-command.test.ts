@@ -96,7 +96,7 @@ test.each([
 test("what is missing is explained", async () => {
   const args = { shell: { type: "positional", required: true, description: "bash, zsh or fish" } } as const;
   const io = { stdout() {}, stderr() {}, isTty: false, width: 80, color: false, closed: false };
-  const work = runCommand(["complete"], defineCommand({ args }), [], { cwd: "/", env: readEnv({}), io });
+  const work = runCommand(["complete"], defineCommand({ args, run() {} }), [], { cwd: "/", env: readEnv({}), io });
   await expect(work).rejects.toMatchObject({ code: "usage", message: "SHELL is missing (bash, zsh or fish)" });
 });
 
