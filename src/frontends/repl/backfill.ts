@@ -2,11 +2,14 @@
 // nobody answered.
 
 import type { Backend, ConversationRef } from "@/backend/backend.ts";
-import type { ContentPart, Message } from "@/backend/wire.ts";
+import { contentText, stripReminders } from "@/backend/content.ts";
+import type { Message } from "@/backend/wire.ts";
+import { parseJson } from "@/lib/json.ts";
 import { toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
+import { plural } from "@/lib/text.ts";
 import { BACKFILL_MESSAGES } from "./limits.ts";
 import { MarkdownStream } from "./markdown.ts";
-import { plural, SYMBOLS, type Theme } from "./theme.ts";
+import { SYMBOLS, type Theme } from "./theme.ts";
 
 export interface BackfillOptions {
   theme: Theme;
@@ -71,7 +74,9 @@ function formatMessage(message: Message, results: Map<string, string>, options: 
   const { theme, columns } = options;
   switch (message.message_type) {
     case "user_message": {
-      const lines = toPlainText(userText(message.content)).trim().split("\n");
+      const lines = toPlainText(stripReminders(contentText(message.content)))
+        .trim()
+        .split("\n");
       if (lines.length === 1 && lines[0] === "") return [];
       const shown = lines.slice(0, MAX_USER_LINES);
       if (lines.length > shown.length) shown.push(theme.dim(`… ${lines.length - shown.length} more lines`));
@@ -93,7 +98,7 @@ function formatMessage(message: Message, results: Map<string, string>, options: 
           : status === "error"
             ? theme.red(SYMBOLS.error)
             : SYMBOLS.pending;
-      const title = toPlainLine(options.title?.(name, parseArguments(text)) ?? text);
+      const title = toPlainLine(options.title?.(name, parseJson(text)) ?? text);
       return [truncate(`${mark} ${theme.bold(toPlainLine(name))} ${title}`, columns - 1)];
     }
     case "summary_message":
@@ -113,22 +118,4 @@ function formatMessage(message: Message, results: Map<string, string>, options: 
 function formatMarkdown(text: string, { columns, theme }: BackfillOptions): string[] {
   const stream = new MarkdownStream({ columns: () => Math.min(columns - 1, 100), colors: theme.colors });
   return [...stream.push(text), ...stream.finish()];
-}
-
-/** What the person said, without the reminders the harness put before it. */
-function userText(content: string | ContentPart[]): string {
-  const parts =
-    typeof content === "string" ? [content] : content.map((part) => (part.type === "text" ? part.text : "[image]"));
-  return parts
-    .map((part) => part.replace(/<system-reminder>[\s\S]*?<\/system-reminder>\s*/g, ""))
-    .filter((part) => part.trim() !== "")
-    .join("\n");
-}
-
-function parseArguments(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
 }

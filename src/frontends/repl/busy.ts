@@ -15,19 +15,3 @@ export async function askBusy(ui: Ui): Promise<BusyChoice> {
   });
   return answer?.values[0] ?? "back";
 }
-
-/** Resolves after the time, or when the signal aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
-}

@@ -1,6 +1,6 @@
 // Lists of agents and conversations to choose from.
 
-import type { Backend } from "@/backend/backend.ts";
+import { type Backend, DEFAULT_CONVERSATION } from "@/backend/backend.ts";
 import type { AgentState } from "@/backend/wire.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
@@ -48,7 +48,7 @@ export async function conversationChoice(
       value: conversation.id,
       label:
         toPlainLine(conversation.summary ?? "") ||
-        (conversation.id === "default" ? "main conversation" : conversation.id),
+        (conversation.id === DEFAULT_CONVERSATION ? "main conversation" : conversation.id),
       hint: formatAge(conversation.last_message_at ?? conversation.created_at, now),
     })),
   };

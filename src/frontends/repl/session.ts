@@ -3,6 +3,7 @@
 
 import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
+import { contentText } from "@/backend/content.ts";
 import type { AgentState, ContentPart, Conversation, UsageStatistics } from "@/backend/wire.ts";
 import type { TurnQueue } from "@/engine/queue.ts";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
@@ -382,9 +383,4 @@ export class ReplSession {
       .split("\n")
       .map((line, index) => `${index === 0 ? theme.cyan(">") : " "} ${theme.bold(line)}`);
   }
-}
-
-export function contentText(content: string | ContentPart[]): string {
-  if (typeof content === "string") return content;
-  return content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
 }

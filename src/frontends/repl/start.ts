@@ -1,6 +1,7 @@
 // What is shown and asked before the first prompt: header, warnings, history, workspace trust, and how to get a model
 // when none is connected.
 
+import { continueCommand } from "@/agent/continue-command.ts";
 import type { Session } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
 import { escapeDeceptive, toPlainLine, truncate } from "@/lib/terminal-text.ts";
@@ -99,9 +100,7 @@ export function farewellLines(session: ReplSession): string[] {
   const lines: string[] = [];
   if (session.stats.turns > 0) lines.push(...session.stats.lines(session.now()).map((line) => theme.dim(line)));
   if (session.ephemeral || session.stats.turns === 0) return lines;
-  const { agentId, conversationId } = session.ref;
-  const again = conversationId === "default" ? `letta --agent ${agentId}` : `letta --conv ${conversationId}`;
-  return [...lines, theme.dim("Come back with letta; from anywhere with"), `  ${again}`];
+  return [...lines, theme.dim("Come back with letta; from anywhere with"), `  ${continueCommand(session.ref)}`];
 }
 
 function callTitle(app: Pick<App, "tools" | "cwd">, name: string, args: unknown): string {

@@ -1,7 +1,8 @@
 // What one sitting has used, for `/usage` and the farewell.
 
 import type { TurnResult } from "@/engine/events.ts";
-import { formatCount, formatDuration, plural } from "./theme.ts";
+import { plural } from "@/lib/text.ts";
+import { formatCount, formatDuration } from "./theme.ts";
 
 export class Stats {
   turns = 0;

@@ -52,7 +52,3 @@ export function formatCount(count: number): string {
   if (count < 1_000_000) return `${(count / 1000).toFixed(count < 9950 ? 1 : 0)}k`;
   return `${(count / 1_000_000).toFixed(1)}M`;
 }
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
-}

@@ -1,14 +1,16 @@
 // Sends one batch of the queue as a turn and sees it to its end: events to the renderer, questions to the person, and
 // what to do when another process holds the conversation.
 
+import { contentText } from "@/backend/content.ts";
 import type { ContentPart } from "@/backend/wire.ts";
 import type { EngineEvent, Turn, TurnInput } from "@/engine/events.ts";
 import type { QueueBatch } from "@/engine/queue.ts";
+import { wait } from "@/lib/abort.ts";
 import { LettaError } from "@/lib/errors.ts";
+import { plural } from "@/lib/text.ts";
 import { type AskOptions, askApproval } from "./approvals.ts";
-import { askBusy, pause } from "./busy.ts";
-import { contentText, type ReplSession } from "./session.ts";
-import { plural } from "./theme.ts";
+import { askBusy } from "./busy.ts";
+import type { ReplSession } from "./session.ts";
 
 /** How often a busy conversation is tried again while waiting for it. */
 const BUSY_RETRY_MS = 1000;
@@ -117,11 +119,11 @@ export class TurnRunner {
   /** False when the user does not want to wait any longer. */
   async #waitAMoment(): Promise<boolean> {
     this.#enter("waiting");
-    const wait = new AbortController();
-    this.#busyWait = wait;
-    await pause(BUSY_RETRY_MS, wait.signal);
+    const giveUp = new AbortController();
+    this.#busyWait = giveUp;
+    await wait(BUSY_RETRY_MS, giveUp.signal);
     this.#busyWait = null;
-    return !wait.signal.aborted;
+    return !giveUp.signal.aborted;
   }
 
   /** The error when the conversation is busy elsewhere; everything else has been shown. */

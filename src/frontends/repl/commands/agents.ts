@@ -1,3 +1,4 @@
+import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
 import { backfillLines } from "../backfill.ts";
 import { agentChoice } from "../pickers.ts";
 import type { ReplCommand } from "./command.ts";
@@ -18,7 +19,7 @@ export const agents: ReplCommand = {
     const picked = answer.values[0] ?? null;
     if (picked === session.agent.id) return session.say(`${session.agent.name} is the current agent.`);
     const agentId = picked ?? (await create(session)).id;
-    await session.switchTo({ agentId, conversationId: "default" });
+    await session.switchTo({ agentId, conversationId: DEFAULT_CONVERSATION });
     session.say(`Now talking to ${session.agent.name}.`);
     session.print(await backfillLines(app.backend, session.ref, { theme: ui.theme, columns: ui.columns() }));
   },

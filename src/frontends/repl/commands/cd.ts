@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { LettaError } from "@/lib/errors.ts";
+import { expandHome } from "@/permissions/places.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const cd: ReplCommand = {
@@ -11,7 +12,7 @@ export const cd: ReplCommand = {
   run(args, session) {
     const { app } = session;
     if (!args) return session.say(app.cwd);
-    const target = resolve(app.cwd, args.replace(/^~(?=$|\/)/, app.paths.home));
+    const target = resolve(app.cwd, expandHome(args, app.paths.home));
     if (!statSync(target, { throwIfNoEntry: false })?.isDirectory())
       throw new LettaError("not_found", `There is no directory ${target}`);
     app.cwd = target;

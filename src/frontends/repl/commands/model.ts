@@ -1,7 +1,6 @@
+import { noteRecentModel } from "@/agent/recent-models.ts";
 import { formatCount } from "../theme.ts";
 import type { ReplCommand } from "./command.ts";
-
-const RECENT = 5;
 
 export const model: ReplCommand = {
   name: "model",
@@ -24,10 +23,7 @@ export const model: ReplCommand = {
     session.modelOverride = undefined;
     session.model = record.handle;
     session.contextWindow = record.max_context_window;
-    await settings.updateUser((user) => {
-      const others = (user.recentModels ?? []).filter((recent) => recent !== record.handle);
-      user.recentModels = [record.handle, ...others].slice(0, RECENT);
-    });
+    await settings.updateUser((user) => noteRecentModel(user, record.handle));
     session.say(`Model: ${record.handle}${session.turnRunning ? " (from the next turn on)" : ""}`);
   },
 };
@@ -42,7 +38,7 @@ async function pick(session: Parameters<ReplCommand["run"]>[1]): Promise<string 
   const recent = app.settings.user.recentModels ?? [];
   const rank = (handle: string): number => {
     const at = recent.indexOf(handle);
-    return at === -1 ? RECENT : at;
+    return at === -1 ? recent.length : at;
   };
   const sorted = records.toSorted((a, b) => rank(a.handle) - rank(b.handle) || a.handle.localeCompare(b.handle));
   const answer = await ui.choose({

@@ -1,6 +1,6 @@
 import { LettaError } from "@/lib/errors.ts";
 import { toPlainLine, truncate } from "@/lib/terminal-text.ts";
-import { plural } from "../theme.ts";
+import { plural } from "@/lib/text.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const queue: ReplCommand = {

@@ -1,6 +1,6 @@
 import { LettaError } from "@/lib/errors.ts";
+import { plural } from "@/lib/text.ts";
 import { shortPath } from "../diff-view.ts";
-import { plural } from "../theme.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const undo: ReplCommand = {
