@@ -32,7 +32,7 @@ const DEFAULT_PERCENTAGE = 0.3;
 const ENOUGH_SHARE = 0.8;
 /** What a summary may take. */
 const SUMMARY_TOKENS = 1_500;
-const SHRUNK = "Older tool outputs and images were shortened; nothing was summarised.";
+const SHRUNK = "Long messages, older tool outputs and images were shortened; nothing was summarised.";
 
 export interface CompactionRequest {
   key: string;

@@ -116,10 +116,25 @@ function noteEvent(event: EngineEvent, note: (text: string) => void): void {
     case "notice":
       note(event.text);
       break;
+    case "compaction":
+      note(describeCompaction(event));
+      break;
     case "auto_decided":
       if (event.behavior === "deny") note(describeDenial(event));
       break;
   }
+}
+
+/** The answer may miss something for it, so it is said. */
+function describeCompaction({ stats }: Extract<EngineEvent, { type: "compaction" }>): string {
+  const { context_tokens_before: before, context_tokens_after: after } = stats ?? {};
+  const sizes =
+    before === undefined || after === undefined ? "" : ` (${thousands(before)} → ${thousands(after)} tokens)`;
+  return `the conversation did not fit the model's window: the model sees a shorter form of it${sizes}`;
+}
+
+function thousands(count: number): string {
+  return count.toLocaleString("en-US");
 }
 
 function describeDenial({ call, reason, allowFlag }: Extract<EngineEvent, { type: "auto_decided" }>): string {

@@ -127,6 +127,7 @@ test("text: the last answer on stdout, the rest on stderr", async () => {
     "A call was cut.",
     "denied Write /etc/passwd: nobody can be asked; --permission-mode acceptEdits would allow it",
     "429; trying again in 1 s (1/3)",
+    "the conversation did not fit the model's window: the model sees a shorter form of it",
     "Nearly full.",
   ]);
 });
