@@ -73,8 +73,9 @@ export async function runConnect(core: Core, args: ConnectArgs, io: Io & Asking)
 }
 
 async function connect(core: Core, args: ConnectArgs, io: Io & Asking): Promise<Connected> {
-  const kind = chooseKind(args.provider);
-  const draft = draftRecord(kind, args);
+  const known = await findConnected(core, args.provider);
+  const kind = known?.kind ?? chooseKind(args.provider);
+  const draft = known ? redraft(known, args) : draftRecord(kind, args);
   const key = await obtainKey(core, kind, args, io);
   const connection = connectionOf(draft, kind, key, core.env);
   const verified = args["no-verify"] ? null : await verify(connection);
@@ -100,7 +101,7 @@ async function connect(core: Core, args: ConnectArgs, io: Io & Asking): Promise<
 function chooseKind(typed: string | undefined): ProviderKind {
   const names = PROVIDER_KINDS.map(({ id }) => id);
   if (typed === undefined) {
-    throw new LettaError("usage", "which provider?", { hint: `One of: ${names.join(", ")}` });
+    throw new LettaError("usage", "which provider?", { hint: `One of: ${names.join(", ")}.` });
   }
   const kind = findKind(typed);
   if (kind !== undefined) return kind;
@@ -108,10 +109,30 @@ function chooseKind(typed: string | undefined): ProviderKind {
     typed,
     PROVIDER_KINDS.flatMap(({ id, aliases }) => [id, ...aliases]),
   );
-  const hint = near === undefined ? `One of: ${names.join(", ")}` : `Did you mean ${near}?`;
+  const hint = near === undefined ? `One of: ${names.join(", ")}.` : `Did you mean ${near}?`;
   throw new LettaError("usage", `unknown provider "${typed}"`, {
     hint: `${hint} Any other endpoint: letta connect openai-compatible --base-url URL --name ${typed.replace(/[^\w.-]/g, "-")}`,
   });
+}
+
+/** What was connected under a name of its own: `letta connect NAME` connects it again, where only the key may differ. */
+async function findConnected(core: Core, typed: string | undefined): Promise<Known | undefined> {
+  if (typed === undefined || findKind(typed) !== undefined) return undefined;
+  const record = (await core.secrets.listProviders()).find(({ name }) => name === typed);
+  const kind = record && findKind(record.providerType);
+  return record && kind && { record, kind };
+}
+
+interface Known {
+  record: ProviderRecord;
+  kind: ProviderKind;
+}
+
+/** Flags win over what was stored. */
+function redraft({ record, kind }: Known, args: ConnectArgs): ProviderRecord {
+  const { name, baseUrl } = record;
+  const draft = draftRecord(kind, { name, ...(baseUrl !== undefined && { "base-url": baseUrl }), ...args });
+  return { ...record, ...draft, createdAt: record.createdAt };
 }
 
 function draftRecord(kind: ProviderKind, args: ConnectArgs): ProviderRecord {
@@ -180,7 +201,7 @@ async function obtainKey(core: Core, kind: ProviderKind, args: ConnectArgs, io: 
   if (key === "-") return needKey(await io.readStdin());
   if (key !== undefined) {
     io.stderr(
-      `Note: a key on the command line is visible to other users and stays in the shell's history.\n${saferWays(kind)}\n`,
+      `Note: a key on the command line is visible to other users and stays in the shell's history.\nSafer: ${waysToGiveKey(kind)}\n`,
     );
     return needKey(key);
   }
@@ -198,7 +219,7 @@ async function obtainKey(core: Core, kind: ProviderKind, args: ConnectArgs, io: 
     io.stderr(`Using the key in ${variable}.\n`);
     return fromEnv;
   }
-  throw new LettaError("usage", `no key for ${kind.label}`, { hint: saferWays(kind) });
+  throw new LettaError("usage", `no key for ${kind.label}`, { hint: waysToGiveKey(kind) });
 }
 
 async function askOptionalKey(io: Asking): Promise<string | null> {
@@ -215,10 +236,10 @@ function needKey(text: string): string {
   return key;
 }
 
-function saferWays(kind: ProviderKind): string {
+function waysToGiveKey(kind: ProviderKind): string {
   const variable = kind.keyVars[0];
-  const stdin = `Safer: \`letta connect ${kind.id} -\` reads it from standard input`;
-  return variable === undefined ? `${stdin}.` : `${stdin}, or set ${variable}.`;
+  const stdin = `\`letta connect ${kind.id} -\` reads it from standard input`;
+  return variable === undefined ? `${stdin}.` : `${stdin}; or set ${variable}.`;
 }
 
 async function verify(connection: Connection): Promise<Verified> {
@@ -241,8 +262,11 @@ async function withWindows(
   args: ConnectArgs,
   io: Io & Asking,
 ): Promise<ProviderRecord> {
+  const told = (id: string): boolean => (record.contextWindows?.[id] ?? record.contextWindows?.["*"]) !== undefined;
   const unknown =
-    verified === null ? ["*"] : verified.models.filter((model) => model.contextWindow === null).map(({ id }) => id);
+    verified === null
+      ? ["*"]
+      : verified.models.filter(({ id, contextWindow }) => contextWindow === null && !told(id)).map(({ id }) => id);
   const flag = args["context-window"];
   if (unknown.length === 0 || (verified === null && flag === undefined)) return record;
   if (flag !== undefined) return { ...record, contextWindows: windowsOf(unknown, parseWindow(flag)) };

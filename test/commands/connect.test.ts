@@ -64,6 +64,18 @@ test("a local server is asked for its models and needs no key", async () => {
   expect(await on.secrets.findKey("lmstudio")).toBeNull();
 });
 
+test("a connection of the user's own name is connected again by that name, where only the key differs", async () => {
+  await using far = await server({ models: [{ id: "qwen" }], requireKey: "new-key" });
+  const on = await core();
+  const first = { provider: "openai-compatible", name: "mine", "base-url": far.url, "context-window": "32k" };
+  await connect(on, { ...first, "no-verify": true, key: "-" }, { stdin: "old-key" });
+  const { data } = await connect(on, { provider: "mine", key: "-" }, { stdin: "new-key" });
+  expect(data).toMatchObject({ name: "mine", provider: "openai-compatible", baseUrl: `${far.url}/v1`, verified: true });
+  expect(await on.secrets.findKey("mine")).toBe("new-key");
+  const [record] = await on.secrets.listProviders();
+  expect(record?.contextWindows).toEqual({ "*": 32768 });
+});
+
 test("text for people names models and what to type next, never the key", async () => {
   await using far = await server({ models: [{ id: "claude-sonnet-5-5" }], requireKey: "right-key" });
   const on = await core();
