@@ -3,6 +3,7 @@
 import { fstatSync } from "node:fs";
 import type { Selection } from "@/agent/resolve.ts";
 import type { AppOptions } from "@/app.ts";
+import { EXIT_OK } from "@/exit-codes.ts";
 import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
@@ -15,9 +16,9 @@ export type RootContext = Omit<CommandContext, "io">;
 
 export async function runRoot(argv: string[], context: RootContext): Promise<number> {
   const { flags, positionals } = parseGlobalFlags(argv);
-  if (flags.help) return printUsage();
-  if (flags.version) return printVersion();
-  if (flags["print-schema"]) return printSchema();
+  if (flags.help) return print(await renderUsage(), context);
+  if (flags.version) return print(await renderVersion(), context);
+  if (flags["print-schema"]) return print(await renderSchema(), context);
   const headless = await isHeadless(flags, positionals);
   checkConflicts(flags, headless ? "headless" : "interactive");
   const selection = selectionFrom(flags, headless ? "headless" : "interactive");
@@ -133,25 +134,22 @@ async function unknownWord(word: string): Promise<LettaError> {
   return new LettaError("usage", `unknown command or argument "${word}"`, { hint });
 }
 
-async function printUsage(): Promise<number> {
-  const { renderUsage } = await import("./usage.ts");
-  return print(renderUsage());
+async function renderUsage(): Promise<string> {
+  return (await import("./usage.ts")).renderUsage();
 }
 
-async function printVersion(): Promise<number> {
+async function renderVersion(): Promise<string> {
   const { VERSION } = await import("@/version.ts");
-  return print(`${VERSION} (letta)\n`);
+  return `${VERSION} (letta)\n`;
 }
 
-async function printSchema(): Promise<number> {
-  const { renderSchema } = await import("@/frontends/headless/schema.ts");
-  return print(`${JSON.stringify(renderSchema(), null, 2)}\n`);
+async function renderSchema(): Promise<string> {
+  const schema = await import("@/frontends/headless/schema.ts");
+  return `${JSON.stringify(schema.renderSchema(), null, 2)}\n`;
 }
 
-async function print(text: string): Promise<number> {
-  const { openWriter } = await import("@/frontends/headless/writer.ts");
-  const writer = openWriter(1);
-  await writer.write(text);
-  await writer.drain();
-  return writer.failure ? 1 : 0;
+async function print(text: string, { env }: RootContext): Promise<number> {
+  const { processIo } = await import("./io.ts");
+  processIo(env).stdout(text);
+  return EXIT_OK;
 }

@@ -83,7 +83,7 @@ export type EngineEvent =
   | {
       type: "recovery";
       turnId: string;
-      kind: "approval_pending" | "interrupted_tool" | "invalid_tool_call_ids";
+      kind: "approval_pending" | "interrupted_tool";
       message: string;
     }
   | {
