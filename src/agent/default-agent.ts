@@ -3,7 +3,7 @@
 import type { AgentCreate } from "@/backend/wire.ts";
 import systemPrompt from "./system-prompt.md" with { type: "text" };
 
-export const DEFAULT_AGENT_NAME = "Letta";
+const DEFAULT_AGENT_NAME = "Letta";
 
 export function defaultSystemPrompt(): string {
   return systemPrompt.trim();

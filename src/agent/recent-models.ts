@@ -2,7 +2,7 @@
 
 import type { UserSettings } from "@/store/settings.ts";
 
-export const MAX_RECENT_MODELS = 5;
+const MAX_RECENT_MODELS = 5;
 
 /** Inside `updateUser`. */
 export function noteRecentModel(settings: UserSettings, handle: string): void {

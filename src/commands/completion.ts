@@ -54,7 +54,7 @@ export async function runCompletion(args: { shell: string } & OutputArgs, io: Io
 }
 
 /** The whole command line as a tree; loads every command. */
-export async function commandTree(): Promise<Node> {
+async function commandTree(): Promise<Node> {
   const commands = Object.entries(COMMANDS).map(async ([name, entry]) => ({
     ...(await toNode(name, await loadCommand({ name, entry }))),
     help: entry.summary,

@@ -31,7 +31,7 @@ export interface DemoOptions {
   wordDelayMs: number;
 }
 
-export async function runDemo({ env, surface, wordDelayMs }: DemoOptions): Promise<number> {
+async function runDemo({ env, surface, wordDelayMs }: DemoOptions): Promise<number> {
   const folder = realpathSync(mkdtempSync(join(env.tmpdir, "letta-demo-")));
   const stop = createStop();
   try {

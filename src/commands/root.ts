@@ -109,7 +109,7 @@ export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], s
 }
 
 /** Asking for a terminal costs loading node:tty; a pipe or file is told apart without it. */
-export async function isTerminal(fd: 0 | 1 | 2): Promise<boolean> {
+async function isTerminal(fd: 0 | 1 | 2): Promise<boolean> {
   try {
     if (!fstatSync(fd).isCharacterDevice()) return false;
   } catch {

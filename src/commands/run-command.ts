@@ -56,7 +56,7 @@ export async function runCommand(
 }
 
 /** Typed by citty where the command is defined; here only names and types of values are known. */
-export function parseCommandArgs(path: string[], defs: ArgsDef, argv: string[]): Record<string, unknown> {
+function parseCommandArgs(path: string[], defs: ArgsDef, argv: string[]): Record<string, unknown> {
   const named = new Map<string, string>();
   for (const [name, def] of Object.entries(defs)) {
     if (def.type === "positional") continue;

@@ -106,7 +106,7 @@ export class TurnQueue {
 }
 
 /** Texts are joined by a newline; as soon as one has parts, all become parts. */
-export function mergeContents(contents: (string | ContentPart[])[]): string | ContentPart[] {
+function mergeContents(contents: (string | ContentPart[])[]): string | ContentPart[] {
   if (contents.every((content) => typeof content === "string")) return contents.join("\n");
   return contents.flatMap((content) =>
     typeof content === "string" ? [{ type: "text" as const, text: content }] : content,

@@ -1,16 +1,6 @@
-// How this program starts itself again, and what a child's environment must not carry.
+// What this program is to its children: a place on their PATH, and switches their environment must not carry.
 
 import { basename, join } from "node:path";
-
-/** argv prefix that runs this program: the compiled binary, or bun plus src/main.ts in development. */
-export function selfCommand(): string[] {
-  return isCompiled() ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
-}
-
-/** True inside the executable, whose modules live in Bun's virtual file system. */
-export function isCompiled(): boolean {
-  return import.meta.path.startsWith("/$bunfs/") || /^[A-Z]:[\\/]~BUN[\\/]/i.test(import.meta.path);
-}
 
 /** Directory that has the program under its own name, for a child's PATH; undefined in development. */
 export function selfDirectory(): string | undefined {
@@ -26,4 +16,9 @@ export function withoutBunSwitches(vars: Readonly<Record<string, string | undefi
     if (value !== undefined && name !== "BUN_OPTIONS" && name !== "BUN_BE_BUN") result[name] = value;
   }
   return result;
+}
+
+/** True inside the executable, whose modules live in Bun's virtual file system. */
+function isCompiled(): boolean {
+  return import.meta.path.startsWith("/$bunfs/") || /^[A-Z]:[\\/]~BUN[\\/]/i.test(import.meta.path);
 }

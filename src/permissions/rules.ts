@@ -39,9 +39,9 @@ export function parseRuleList(text: string): string[] {
   });
 }
 
-export const FILE_FAMILIES = ["Read", "Write", "Edit", "Glob", "Grep", "ListDir"] as const;
+const FILE_FAMILIES = ["Read", "Write", "Edit", "Glob", "Grep", "ListDir"] as const;
 
-export function isFileFamily(tool: string): tool is (typeof FILE_FAMILIES)[number] {
+function isFileFamily(tool: string): tool is (typeof FILE_FAMILIES)[number] {
   return (FILE_FAMILIES as readonly string[]).includes(tool);
 }
 

@@ -99,7 +99,7 @@ async function ask({ connection, signal, timeout }: Ask, url: string, body?: unk
   throw fail(`${response.status}`);
 }
 
-export function authHeaders({ kind, key, keyVar }: Connection): Record<string, string> {
+function authHeaders({ kind, key, keyVar }: Connection): Record<string, string> {
   const headers: Record<string, string> = { "user-agent": `letta/${VERSION}` };
   if (key === null) return headers;
   if (kind.listing === "gemini") headers["x-goog-api-key"] = key;

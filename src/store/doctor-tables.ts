@@ -169,7 +169,7 @@ function checkSearchIndex(db: Database, file: string): Finding {
 }
 
 /** Empties the index and queues every text again; the next search takes them in. */
-export function rebuildSearchIndex(db: Database): string {
+function rebuildSearchIndex(db: Database): string {
   db.run("INSERT INTO messages_fts(messages_fts) VALUES ('delete-all')");
   const { changes } = db.query("UPDATE message_texts SET indexed = 0").run();
   return `Emptied the search index; ${changes} messages are indexed again by the next search`;

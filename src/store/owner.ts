@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { isPidAlive, readProcessStat } from "@/lib/process-stat.ts";
 
 /** Without a heartbeat for this long an owner counts as dead, wherever it runs. */
-export const OWNER_STALE_MS = 60_000;
+const OWNER_STALE_MS = 60_000;
 
 export interface Owner {
   pid: number;

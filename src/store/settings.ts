@@ -56,7 +56,7 @@ export const LocalSettingsSchema = v.looseObject({
 export type LocalSettings = v.InferOutput<typeof LocalSettingsSchema>;
 
 /** `/etc/letta/managed-settings.json` and its macOS and Windows twins: cannot be overridden. */
-export const ManagedSettingsSchema = v.looseObject({
+const ManagedSettingsSchema = v.looseObject({
   permissions: v.optional(PermissionSettingsSchema),
   disableUnrestricted: v.optional(v.boolean()),
 });

@@ -55,7 +55,7 @@ async function readImage(path: string, bytes: Uint8Array, type: string): Promise
 }
 
 /** Numbered lines of a text, with what was left out said at the end. */
-export function formatLines(text: string, offset = 1, limit = READ_LINES): ToolResult {
+function formatLines(text: string, offset = 1, limit = READ_LINES): ToolResult {
   if (text.trim() === "") {
     const what = text === "" ? "is empty" : "holds only whitespace";
     return {

@@ -34,7 +34,7 @@ export interface ConversationRow {
   last_message_at: string | null;
 }
 
-export function findConversationRow(context: LocalContext, key: string): ConversationRow | null {
+function findConversationRow(context: LocalContext, key: string): ConversationRow | null {
   return context.db.query("SELECT * FROM conversations WHERE key = ?").get(key) as ConversationRow | null;
 }
 

@@ -67,7 +67,7 @@ export async function resolveConfig(
 }
 
 /** Window minus room for a reply: a fifth, at most 16,384 tokens (spec 02 §3.6). */
-export function compactionThreshold(contextWindow: number): number {
+function compactionThreshold(contextWindow: number): number {
   return contextWindow - Math.min(16_384, Math.max(1, Math.floor(contextWindow * 0.2)));
 }
 

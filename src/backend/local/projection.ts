@@ -35,7 +35,7 @@ export function toWireCall(call: ModelToolCall): WireToolCall {
   };
 }
 
-export function toContentParts(parts: (ModelText | ModelImage)[]): ContentPart[] {
+function toContentParts(parts: (ModelText | ModelImage)[]): ContentPart[] {
   return parts.map((part) =>
     part.type === "text"
       ? { type: "text", text: part.text }

@@ -112,7 +112,7 @@ export function endChunks(context: LocalContext, end: RunEnd, usage: UsageStatis
   ];
 }
 
-export const NO_USAGE: UsageStatistics = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, step_count: 0 };
+const NO_USAGE: UsageStatistics = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, step_count: 0 };
 
 /** Stores what a cut run had streamed, marked interrupted. Inside the caller's transaction, after the log's flush. */
 export function storePartial(context: LocalContext, run: RunRow, usage?: ModelUsage): void {

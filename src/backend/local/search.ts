@@ -33,7 +33,7 @@ export function searchMessages(context: LocalContext, query: SearchQuery): Searc
 }
 
 /** Words, and phrases in double quotes. */
-export function splitTerms(text: string): string[] {
+function splitTerms(text: string): string[] {
   const terms = [...text.matchAll(/"([^"]+)"|(\S+)/g)].map((match) =>
     (match[1] ?? match[2] ?? "").replaceAll("\0", "").trim().slice(0, MAX_TERM_CHARS),
   );

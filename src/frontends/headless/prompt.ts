@@ -8,8 +8,8 @@ import type { HeadlessOptions } from "./options.ts";
 import { MAX_STDIN_BYTES, type PipedInput, STDIN_SILENCE_MS } from "./stdin.ts";
 
 /** Larger text files are refused: the agent can read a part of them with its tools. */
-export const MAX_ATTACHED_TEXT_BYTES = 1024 * 1024;
-export const MAX_ATTACHED_IMAGE_BYTES = 10 * 1024 * 1024;
+const MAX_ATTACHED_TEXT_BYTES = 1024 * 1024;
+const MAX_ATTACHED_IMAGE_BYTES = 10 * 1024 * 1024;
 const READ_BYTES = 64 * 1024;
 
 const IMAGE_TYPES: Record<string, string> = {

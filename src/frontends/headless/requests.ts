@@ -5,7 +5,7 @@ import type { LineSink } from "./line-stream.ts";
 import type { ClientRequest } from "./schema.ts";
 
 /** A client that does not answer must not hold a turn for ever. */
-export const DEFAULT_REQUEST_TIMEOUT_MS = 10 * 60_000;
+const DEFAULT_REQUEST_TIMEOUT_MS = 10 * 60_000;
 
 export type Reply =
   | { status: "answered"; response: Record<string, unknown> }

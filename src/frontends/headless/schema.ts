@@ -162,7 +162,7 @@ const ErrorLine = v.object({
   error: v.optional(ErrorInfo),
 });
 
-export const ResultSchema = v.object({
+const ResultSchema = v.object({
   type: v.literal("result"),
   subtype: v.picklist(["success", "interrupted", "error"]),
   is_error: v.boolean(),

@@ -39,7 +39,7 @@ export async function backfillLines(
 }
 
 /** Oldest first. */
-export function formatMessages(messages: Message[], options: BackfillOptions): string[] {
+function formatMessages(messages: Message[], options: BackfillOptions): string[] {
   const results = new Map(
     messages.flatMap((message) =>
       message.message_type === "tool_return_message" ? [[message.tool_call_id, message.status] as const] : [],

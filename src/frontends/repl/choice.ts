@@ -65,7 +65,7 @@ export function choiceKey<T>(state: ChoiceState<T>, key: Key): ChoiceStep<T> {
 }
 
 /** Items in view order; filtered ones are out. */
-export function visibleItems<T>({ choice, query }: ChoiceState<T>): { item: ChoiceItem<T>; index: number }[] {
+function visibleItems<T>({ choice, query }: ChoiceState<T>): { item: ChoiceItem<T>; index: number }[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return choice.items
     .map((item, index) => ({ item, index }))

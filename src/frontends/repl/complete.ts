@@ -21,7 +21,7 @@ export async function complete(
 }
 
 /** Substring match; names that begin with it come first. */
-export function completeCommand(typed: string, commands: readonly ReplCommand[], end: number): Completion {
+function completeCommand(typed: string, commands: readonly ReplCommand[], end: number): Completion {
   const wanted = typed.toLowerCase();
   const matching = commands.filter(({ name, aliases }) =>
     [name, ...(aliases ?? [])].some((word) => word.includes(wanted)),

@@ -103,7 +103,7 @@ class LineOutput {
 }
 
 /** What the model reads about it. */
-export function shellReminder(line: string, output: string, exitCode: number | null): string {
+function shellReminder(line: string, output: string, exitCode: number | null): string {
   const code = exitCode === 0 ? "" : `\nexit code: ${exitCode ?? "not started"}`;
   return [
     "The user ran this command in their own shell; it was not you.",

@@ -85,7 +85,7 @@ export async function offerModel(session: ReplSession): Promise<void> {
   session.say(`Model: ${handle}`);
 }
 
-export function noModelLines(theme: Theme): string[] {
+function noModelLines(theme: Theme): string[] {
   return [
     "No model is connected yet. Three ways to get one:",
     `  ${theme.cyan("/connect anthropic")}          with a key (openai, gemini, openrouter, …)`,

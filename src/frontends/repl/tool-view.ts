@@ -115,7 +115,7 @@ function shortened(
   return more > 0 ? [theme.dim(`… ${plural(more, "more line")}${expandable ? " (Ctrl-O)" : ""}`), ...shown] : shown;
 }
 
-export function outputLines(text: string): string[] {
+function outputLines(text: string): string[] {
   return toPlainText(text)
     .split("\n")
     .map((line) => line.trimEnd())
