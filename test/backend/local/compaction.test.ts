@@ -47,7 +47,7 @@ test("old tool outputs become stubs first, without a model, and can be had back"
   for (const id of ["a", "b", "c", "d"]) await toolTurn(s, id, words(1_900));
   s.model.add(say("fine", small));
   const chunks = await s.send(user(`next ${words(500)}`));
-  expect(kinds(chunks).slice(0, 2)).toEqual(["event_message", "summary: Older tool outputs and images w"]);
+  expect(kinds(chunks).slice(0, 2)).toEqual(["event_message", "summary: Long messages, older tool outpu"]);
   expect(chunks[1]).toMatchObject({
     compaction_stats: { trigger: "context_window_limit", context_window: 10_000, messages_count_before: 17 },
   });
