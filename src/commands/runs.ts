@@ -61,8 +61,8 @@ export async function runRunsList(
       piped: "json",
       text: (runs) => {
         if (runs.length === 0) return "No runs.\n";
-        const columns = [{ title: "ID" }, { title: "STATUS" }, { title: "STOP" }, { title: "STARTED" }];
-        const rows = runs.map((run) => [run.id, run.status, run.stop_reason ?? "-", formatAge(run.created_at, now)]);
+        const columns = [{ title: "ID" }, { title: "STATUS" }, { title: "STARTED" }, { title: "STOP" }];
+        const rows = runs.map((run) => [run.id, run.status, formatAge(run.created_at, now), run.stop_reason ?? "-"]);
         return renderTable(columns, rows, tableOptions(io));
       },
     },

@@ -93,7 +93,7 @@ export function choiceLines<T>(
     const number = choice.filter ? "" : `${at + 1}. `;
     const head = `${current ? theme.cyan("❯") : " "} ${number}${mark}`;
     const label = current ? theme.bold(toPlainLine(item.label)) : toPlainLine(item.label);
-    const hint = item.hint ? ` ${theme.dim(toPlainLine(item.hint))}` : "";
+    const hint = item.hint ? `  ${theme.dim(toPlainLine(item.hint))}` : "";
     if (item.input && state.typing && current) {
       const prompt = `${head}${label}: `;
       const room = Math.max(4, columns - textWidth(prompt) - 2);

@@ -44,13 +44,12 @@ export function questionChoice(question: Question): Choice<string | null> {
 }
 
 export function questionBlock(question: Question, theme: Theme, columns: number): string[] {
-  const header = question.header ? `${theme.cyan(toPlainLine(question.header))} ` : "";
+  const header = question.header ? `${theme.cyan(toPlainLine(question.header))}: ` : "";
   const lines = toPlainText(question.question)
     .split("\n")
-    .flatMap((line) => wrap(line, columns - 3));
-  return lines.map((line, index) =>
-    index === 0 ? `${theme.yellow("?")} ${header}${theme.bold(line)}` : `  ${theme.bold(line)}`,
-  );
+    .flatMap((line, index) => wrap(index === 0 ? header + theme.bold(line) : theme.bold(line), columns - 3));
+  const several = question.multiSelect ? [theme.dim("  Several may be chosen: Space marks, Enter answers.")] : [];
+  return [...lines.map((line, index) => `${index === 0 ? theme.yellow("?") : " "} ${line}`), ...several];
 }
 
 /** The chosen labels and the own words as one text. */

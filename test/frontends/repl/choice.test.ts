@@ -120,7 +120,7 @@ test("a long list shows a window around the selection", () => {
   let state = openChoice({ ...PICKER, initial: 20 });
   const { lines, cursor } = choiceLines(state, createTheme(false), 40);
   expect(lines).toHaveLength(13);
-  expect(lines.find((line) => line.startsWith("❯"))).toBe("❯ item 20 hint20");
+  expect(lines.find((line) => line.startsWith("❯"))).toBe("❯ item 20  hint20");
   expect(cursor).toEqual({ row: 1, column: 2 });
   state = { ...state, query: "zzz" };
   expect(choiceLines(state, createTheme(false), 40).lines.at(-1)).toBe("  nothing matches");
