@@ -11,8 +11,10 @@ import { renderFields } from "@/lib/table.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { parseMode, parseRuleList } from "@/permissions/rules.ts";
 import {
+  LOCAL_SETTINGS,
   LocalSettingsSchema,
   PermissionSettingsSchema,
+  PROJECT_SETTINGS,
   ProjectSettingsSchema,
   type SettingsStore,
   UserSettingsSchema,
@@ -144,8 +146,8 @@ export async function runConfigPath(core: Core, args: OutputArgs, io: Io): Promi
     args,
     () => ({
       user: core.paths.settings,
-      project: projectRoot && join(projectRoot, ".letta", "settings.json"),
-      local: projectRoot && join(projectRoot, ".letta", "settings.local.json"),
+      project: projectRoot && join(projectRoot, PROJECT_SETTINGS),
+      local: projectRoot && join(projectRoot, LOCAL_SETTINGS),
       database: core.paths.database,
       problems: core.settings.problems,
     }),

@@ -10,6 +10,10 @@ import { findGitRoot, ignoreLocally } from "./git-root.ts";
 import type { Paths } from "./paths.ts";
 import { SettingsFile } from "./settings-file.ts";
 
+/** Relative to the project's root. */
+export const PROJECT_SETTINGS = ".letta/settings.json";
+export const LOCAL_SETTINGS = ".letta/settings.local.json";
+
 export const PermissionSettingsSchema = v.looseObject({
   mode: v.optional(v.string()),
   allow: v.optional(v.array(v.string())),
@@ -112,13 +116,13 @@ class FileSettings implements SettingsStore {
 
   constructor({ paths, cwd, managedFile = managedSettingsPath() }: SettingsOptions) {
     this.projectRoot = findProjectRoot(cwd, paths);
-    const inProject = <T extends object>(schema: v.GenericSchema<unknown, T>, name: string) =>
+    const inProject = <T extends object>(schema: v.GenericSchema<unknown, T>, file: string) =>
       this.projectRoot === null
         ? null
-        : new SettingsFile(schema, join(this.projectRoot, ".letta", name), { within: this.projectRoot });
+        : new SettingsFile(schema, join(this.projectRoot, file), { within: this.projectRoot });
     this.#user = new SettingsFile<UserSettings>(UserSettingsSchema, paths.settings);
-    this.#project = inProject<ProjectSettings>(ProjectSettingsSchema, "settings.json");
-    this.#local = inProject<LocalSettings>(LocalSettingsSchema, "settings.local.json");
+    this.#project = inProject<ProjectSettings>(ProjectSettingsSchema, PROJECT_SETTINGS);
+    this.#local = inProject<LocalSettings>(LocalSettingsSchema, LOCAL_SETTINGS);
     this.#managed = new SettingsFile<ManagedSettings>(ManagedSettingsSchema, managedFile);
   }
 
@@ -148,13 +152,13 @@ class FileSettings implements SettingsStore {
   async updateLocal(change: (settings: LocalSettings) => void): Promise<void> {
     const { file, root } = this.#needProject(this.#local);
     await file.update(change);
-    ignoreLocally(root, ".letta/settings.local.json*"); // with its .bak
+    ignoreLocally(root, `${LOCAL_SETTINGS}*`); // with its .bak
   }
 
   async updateProject(change: (settings: ProjectSettings) => void): Promise<void> {
     const { file, root } = this.#needProject(this.#project);
     await file.update(change);
-    ignoreLocally(root, ".letta/settings.json.bak");
+    ignoreLocally(root, `${PROJECT_SETTINGS}.bak`);
   }
 
   #needProject<T extends object>(file: SettingsFile<T> | null): { file: SettingsFile<T>; root: string } {

@@ -8,7 +8,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import type { Paths } from "./paths.ts";
-import type { SettingsStore } from "./settings.ts";
+import { LOCAL_SETTINGS, PROJECT_SETTINGS, type SettingsStore } from "./settings.ts";
 
 export interface TrustItem {
   /** File the item comes from, relative to the project root. */
@@ -92,7 +92,7 @@ class FolderTrust implements Trust {
 
   get items(): TrustItem[] {
     return listEntries(this.settings).map((entry) => ({
-      file: entry.source === "project" ? ".letta/settings.json" : ".letta/settings.local.json",
+      file: entry.source === "project" ? PROJECT_SETTINGS : LOCAL_SETTINGS,
       description: entry.description,
     }));
   }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { parseJson } from "@/lib/json.ts";
+import { describeIssue } from "@/lib/schema-issue.ts";
 import { parseTranscript, type UpstreamMessage } from "./upstream-transcript.ts";
 
 export interface UpstreamAgent {
@@ -206,11 +207,7 @@ async function readRecord<Schema extends v.GenericSchema>(
   const result = value === undefined ? null : v.safeParse(schema, value);
   if (result?.success) return result.output;
   const issue = result?.issues[0];
-  const what = issue
-    ? `${v.getDotPath(issue) ?? "file"}: ${issue.message}`
-    : text === null
-      ? "cannot be read"
-      : "is not JSON";
+  const what = issue ? describeIssue(issue) : text === null ? "cannot be read" : "is not JSON";
   problems.push({ file, message: `left out: ${what}` });
   return null;
 }

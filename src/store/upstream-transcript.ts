@@ -5,6 +5,7 @@
 import * as v from "valibot";
 import type { ModelAssistantMessage, ModelMessage } from "@/backend/model.ts";
 import { parseJson } from "@/lib/json.ts";
+import { describeIssue } from "@/lib/schema-issue.ts";
 
 export interface UpstreamMessage {
   id: string;
@@ -43,7 +44,7 @@ export function parseTranscript(text: string): Transcript {
     if (typeof row === "object" && row !== null && "type" in row && row.type === "session") continue;
     const result = v.safeParse(RowSchema, row);
     if (!result.success) {
-      problems.push(`line ${index + 1} was left out: ${describe(result.issues[0])}`);
+      problems.push(`line ${index + 1} was left out: ${describeIssue(result.issues[0])}`);
       continue;
     }
     const message = toMessage(result.output, lastTime);
@@ -234,9 +235,4 @@ function uniqueId(id: string, used: Set<string>): string {
 /** Some providers append their own item id after a bar; the part before it identifies the call. */
 function callId(id: string): string {
   return id.split("|", 1)[0] ?? id;
-}
-
-function describe(issue: v.BaseIssue<unknown>): string {
-  const path = v.getDotPath(issue);
-  return path ? `${path}: ${issue.message}` : issue.message;
 }

@@ -10,6 +10,7 @@ import type { QueueBatch, TurnQueue } from "@/engine/queue.ts";
 import { EXIT_OK } from "@/exit-codes.ts";
 import { errorMessage } from "@/lib/errors.ts";
 import { parseJson } from "@/lib/json.ts";
+import { describeIssue } from "@/lib/schema-issue.ts";
 import { answerControl, type ControlState } from "./control.ts";
 import { type InputLine, MAX_LINE_BYTES, readInputLines } from "./input-lines.ts";
 import { askClient } from "./permission-requests.ts";
@@ -236,8 +237,6 @@ class DuplexSession {
   }
 }
 
-function invalid(what: string, issues: v.BaseIssue<unknown>[]): string {
-  const issue = issues[0]!;
-  const path = v.getDotPath(issue as Parameters<typeof v.getDotPath>[0]);
-  return `Invalid ${what}: ${path ? `${path}: ` : ""}${issue.message}`;
+function invalid(what: string, issues: [v.BaseIssue<unknown>, ...unknown[]]): string {
+  return `Invalid ${what}: ${describeIssue(issues[0])}`;
 }

@@ -6,6 +6,7 @@ import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import type { UsageStatistics } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
+import { describeIssue } from "@/lib/schema-issue.ts";
 import { externalTool } from "./external-tools.ts";
 import { featureFlags, toolNames } from "./init.ts";
 import type { HeadlessOptions } from "./options.ts";
@@ -64,8 +65,7 @@ function parseControl(body: { subtype: string }): ControlRequest {
   }
   const parsed = v.safeParse(ControlRequestSchema, body);
   if (parsed.success) return parsed.output;
-  const issue = parsed.issues[0];
-  throw new LettaError("usage", `Invalid ${body.subtype} request: ${v.getDotPath(issue) ?? ""} ${issue.message}`);
+  throw new LettaError("usage", `Invalid ${body.subtype} request: ${describeIssue(parsed.issues[0])}`);
 }
 
 function describeSession(app: App, { session }: ControlState, options: HeadlessOptions): Payload {

@@ -309,7 +309,7 @@ test.each([
 
 test.each([
   [{ subtype: "foo" }, "Unknown control request subtype: foo"],
-  [{ subtype: "list_messages", limit: -1 }, /^Invalid list_messages request: limit /],
+  [{ subtype: "list_messages", limit: -1 }, /^Invalid list_messages request: limit: /],
   [{ subtype: "recover_pending_approvals", agent_id: "other" }, /works with agent/],
 ])("control request %j is answered with an error", async (request, message) => {
   await using app = await openTestApp();
