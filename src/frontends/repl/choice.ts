@@ -105,6 +105,7 @@ export function choiceLines<T>(
   }
   if (items.length === 0) lines.push(theme.dim("  nothing matches"));
   else if (items.length > MAX_ROWS) lines.push(theme.dim(`  ${state.selected + 1} of ${items.length}`));
+  if (choice.multi) lines.push(theme.dim("  Space marks, Enter answers"));
   return { lines, cursor };
 }
 

@@ -48,7 +48,7 @@ export function questionBlock(question: Question, theme: Theme, columns: number)
   const lines = toPlainText(question.question)
     .split("\n")
     .flatMap((line, index) => wrap(index === 0 ? header + theme.bold(line) : theme.bold(line), columns - 3));
-  const several = question.multiSelect ? [theme.dim("  Several may be chosen: Space marks, Enter answers.")] : [];
+  const several = question.multiSelect ? [theme.dim("  Several may be chosen.")] : [];
   return [...lines.map((line, index) => `${index === 0 ? theme.yellow("?") : " "} ${line}`), ...several];
 }
 

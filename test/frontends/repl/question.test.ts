@@ -15,6 +15,6 @@ test("the header and the question wrap together; several answers are announced",
   ]);
   expect(questionBlock({ question: "Which?", options: OPTIONS, multiSelect: true }, createTheme(false), 60)).toEqual([
     "? Which?",
-    "  Several may be chosen: Space marks, Enter answers.",
+    "  Several may be chosen.",
   ]);
 });
