@@ -14,7 +14,7 @@ import {
   agentArgs,
   conversationArgs,
   findAgent,
-  pages,
+  firstItems,
   resolveAgent,
   resolveConversation,
   type ScopeArgs,
@@ -101,21 +101,15 @@ export async function runAgentsList(app: StoreApp, args: AgentsListArgs, io: Io,
     io,
     args,
     async () => {
-      const limit = parseCount("limit", args.limit, 20);
-      const agents: AgentState[] = [];
       const query = {
         ...(args.name === undefined ? {} : { name: args.name }),
         ...(args.query === undefined ? {} : { query: args.query }),
         ...(args.tags === undefined ? {} : { tags: splitList(args.tags) }),
         ...(args["match-all-tags"] ? { matchAllTags: true } : {}),
         ...(args.hidden ? { includeHidden: true } : {}),
-        limit: Math.min(limit, 100),
       };
-      for await (const agent of pages((cursor) => app.backend.listAgents({ ...query, ...cursor }))) {
-        agents.push(agent);
-        if (agents.length === limit) break;
-      }
-      return agents;
+      const limit = parseCount("limit", args.limit, 20);
+      return firstItems(limit, (page) => app.backend.listAgents({ ...query, ...page }));
     },
     {
       piped: "json",

@@ -11,7 +11,7 @@ import { renderFields, renderTable } from "@/lib/table.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
-import { agentArgs, pages, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
+import { agentArgs, firstItems, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
 
 const idArg = { type: "positional", required: true, description: "Conversation id" } as const;
 
@@ -102,20 +102,14 @@ export async function runConversationsList(
     async () => {
       if (args["all-agents"] && args.agent)
         throw new LettaError("usage", "--all-agents and --agent exclude each other");
-      const limit = parseCount("limit", args.limit, 20);
       const query = {
         ...(args["all-agents"] ? {} : { agentId: (await resolveAgent(app, args)).id }),
         ...(args.search === undefined ? {} : { search: args.search }),
         archived: args.all ? ("all" as const) : args.archived ? ("archived" as const) : ("unarchived" as const),
         includeHidden: args.all === true,
-        limit: Math.min(limit, 100),
       };
-      const conversations: Conversation[] = [];
-      for await (const item of pages((cursor) => app.backend.listConversations({ ...query, ...cursor }))) {
-        conversations.push(item);
-        if (conversations.length === limit) break;
-      }
-      return conversations;
+      const limit = parseCount("limit", args.limit, 20);
+      return firstItems(limit, (page) => app.backend.listConversations({ ...query, ...page }));
     },
     {
       piped: "json",

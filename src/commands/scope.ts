@@ -72,12 +72,10 @@ export async function findAgent(backend: Backend, idOrName: string): Promise<Age
   const byId = await findAgentOrNull({ backend }, idOrName);
   if (byId) return byId;
   const wanted = idOrName.toLowerCase();
-  const named: AgentState[] = [];
-  for await (const agent of pages((after) =>
-    backend.listAgents({ query: idOrName, limit: 100, includeHidden: true, ...after }),
-  )) {
-    if (agent.name.toLowerCase() === wanted) named.push(agent);
-  }
+  const similar = await firstItems(Number.POSITIVE_INFINITY, (page) =>
+    backend.listAgents({ query: idOrName, includeHidden: true, ...page }),
+  );
+  const named = similar.filter((agent) => agent.name.toLowerCase() === wanted);
   if (named.length === 1) return named[0]!;
   if (named.length === 0) {
     throw new LettaError("not_found", `no agent "${idOrName}"`, { hint: "See: letta agents list" });
@@ -87,15 +85,22 @@ export async function findAgent(backend: Backend, idOrName: string): Promise<Age
   });
 }
 
-/** Every item of a paged list, page by page. */
-export async function* pages<T>(load: (cursor: { after?: string }) => Promise<Page<T>>): AsyncGenerator<T> {
+/** The first items of a paged list, however many pages that takes. */
+export async function firstItems<T>(
+  count: number,
+  load: (page: { limit: number; after?: string }) => Promise<Page<T>>,
+): Promise<T[]> {
+  const items: T[] = [];
   let after: string | null = null;
   do {
-    const page: Page<T> = await load(after === null ? {} : { after });
-    yield* page.items;
+    const page: Page<T> = await load({ limit: Math.min(count - items.length, PAGE_SIZE), ...(after && { after }) });
+    items.push(...page.items);
     after = page.nextCursor;
-  } while (after !== null);
+  } while (after !== null && items.length < count);
+  return items;
 }
+
+const PAGE_SIZE = 100;
 
 async function rememberedConversation(app: ScopeApp): Promise<ConversationRef> {
   const { agentId, conversationId } = app.env;
