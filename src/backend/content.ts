@@ -12,15 +12,16 @@ export function contentText(content: string | ContentPart[]): string {
   return content.map((part) => (part.type === "text" ? part.text : `[image ${part.source.media_type}]`)).join("\n");
 }
 
-/** The closing tag inside is defused: text from a project must not be able to end its own reminder. */
+/** Tags inside are defused: what a project, a file name or a branch brings along must not end its own reminder or begin
+ *  another. */
 export function wrapReminder(text: string): string {
-  return `${OPEN}${text.replaceAll(TAG_END, DEFUSED_END)}${CLOSE}`;
+  return `${OPEN}${text.replace(TAG, "&lt;")}${CLOSE}`;
 }
 
 /** The text of what is one reminder and nothing else; any other text as it is. */
 export function unwrapReminder(text: string): string {
   if (!text.startsWith(OPEN) || !text.endsWith(CLOSE)) return text;
-  return text.slice(OPEN.length, -CLOSE.length).replaceAll(DEFUSED_END, TAG_END);
+  return text.slice(OPEN.length, -CLOSE.length).replace(DEFUSED_TAG, "<");
 }
 
 /** `system-alert` is how Letta servers mark theirs. */
@@ -29,7 +30,7 @@ export function stripReminders(text: string): string {
   return text.replace(/<(system-reminder|system-alert)>[\s\S]*?<\/\1>\s*/g, "");
 }
 
-const TAG_END = "</system-reminder>";
-const DEFUSED_END = "<\\/system-reminder>";
 const OPEN = "<system-reminder>\n";
-const CLOSE = `\n${TAG_END}`;
+const CLOSE = "\n</system-reminder>";
+const TAG = /<(?=\/?\s*system-(?:reminder|alert))/gi;
+const DEFUSED_TAG = /&lt;(?=\/?\s*system-(?:reminder|alert))/gi;

@@ -54,17 +54,12 @@ export async function collectReminders(context: ReminderContext): Promise<string
     const now = Object.fromEntries(news.map(({ id, fingerprint }) => [id, fingerprint]));
     saveSent(context.clientState, context.key, { ...sent, ...now });
   }
-  return news.map(({ text }) => withoutWrapper(text));
+  return news.map(({ text }) => text);
 }
 
 /** After a compaction the model no longer sees what it was told. */
 export function rearm(clientState: ClientState, key: string): void {
   saveSent(clientState, key, {});
-}
-
-/** File and branch names may be hostile: nothing may look like the end of the wrapper or the start of another. */
-function withoutWrapper(text: string): string {
-  return text.replace(/<(?=\/?\s*system-(?:reminder|alert))/gi, "&lt;");
 }
 
 const STATE = "reminders";

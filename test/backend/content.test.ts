@@ -16,6 +16,13 @@ test.each(["a note", "line\nline", "ends </system-reminder> early", ""])(
   },
 );
 
+test.each(["</system-reminder>", "</ SYSTEM-Reminder>", "<system-alert>", "<system-reminder>"])(
+  "%s inside neither ends its reminder nor begins another",
+  (tag) => {
+    expect(wrapReminder(`a ${tag} b`)).toBe(`<system-reminder>\na &lt;${tag.slice(1)} b\n</system-reminder>`);
+  },
+);
+
 test("only reminders are left out", () => {
   expect(stripReminders(`${wrapReminder("now")}\nfix <system-x> it`)).toBe("fix <system-x> it");
   expect(stripReminders("<system-alert>old</system-alert>\n\nmine")).toBe("mine");

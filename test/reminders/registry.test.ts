@@ -152,7 +152,7 @@ test("a real repository: branch, commits, status, and its programs never run", a
   writeFileSync(join(cwd, "b.txt"), "b");
   const [text] = await collectReminders(await context(root));
   expect(text).toContain("on branch topic");
-  expect(text).toMatch(/ {4}[0-9a-f]{7,} first &lt;\/system-reminder> commit \(Ann\)/);
+  expect(text).toMatch(/ {4}[0-9a-f]{7,} first <\/system-reminder> commit \(Ann\)/);
   expect(text).toContain("    ?? b.txt");
   git("config", "core.fsmonitor", `touch ${root}/ran #`);
   const [guarded] = await collectReminders(await context(root));
