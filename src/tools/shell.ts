@@ -35,6 +35,9 @@ export interface Shells {
   killAll(): Promise<void>;
 }
 
+/** A flood of output is garbage as soon as it is read; left alone, the collector lets memory grow with it. */
+const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
+
 const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
 
 export function createShells(watchdog: Watchdog): Shells {
@@ -142,11 +145,17 @@ async function pump(
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array }> },
   onBytes: (bytes: Uint8Array) => void,
 ): Promise<void> {
+  let sinceCollection = 0;
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      if (value) onBytes(value);
+      if (!value) continue;
+      onBytes(value);
+      sinceCollection += value.byteLength;
+      if (sinceCollection < COLLECT_EVERY_BYTES) continue;
+      sinceCollection = 0;
+      Bun.gc(true);
     }
   } catch {
     // Reading fails only when the pipe is gone, which ends the output like its end does.
