@@ -9,7 +9,7 @@ import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
-import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
+import { dataArgs, type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import {
   agentArgs,
   conversationArgs,
@@ -31,7 +31,7 @@ const list = defineCommand({
     "match-all-tags": { type: "boolean", description: "All of --tags" },
     limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
     hidden: { type: "boolean", description: "Hidden agents too" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runAgentsList(app, args, io)),
 });
@@ -45,14 +45,14 @@ const create = defineCommand({
     tags: { type: "string", valueHint: "A,B", description: "Tags" },
     system: { type: "string", valueHint: "TEXT", description: "Its system prompt (default: the built-in one)" },
     pinned: { type: "boolean", description: "Pin it" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runAgentsCreate(app, args, io)),
 });
 
 const show = defineCommand({
   meta: { name: "show", description: "Show one agent" },
-  args: { id: agentPositional, ...agentArgs, ...outputArgs },
+  args: { id: agentPositional, ...agentArgs, ...dataArgs },
   run: ({ args, data }) =>
     withStore(data, (app, io) => runAgentsShow(app, { ...args, agent: args.id ?? args.agent }, io)),
 });
@@ -79,7 +79,7 @@ const remove = defineCommand({
 
 const config = defineCommand({
   meta: { name: "config", description: "Show the model settings in force for an agent or a conversation" },
-  args: { ...conversationArgs, ...outputArgs },
+  args: { ...conversationArgs, ...dataArgs },
   run: ({ args, data }) => withStore(data, (app, io) => runAgentsConfig(app, args, io)),
 });
 

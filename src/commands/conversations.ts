@@ -10,7 +10,7 @@ import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
-import { type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
+import { dataArgs, type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import { agentArgs, firstItems, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
 
 const idArg = { type: "positional", required: true, description: "Conversation id" } as const;
@@ -24,14 +24,14 @@ const list = defineCommand({
     archived: { type: "boolean", description: "Archived ones instead" },
     all: { type: "boolean", description: "Archived and hidden ones too" },
     limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runConversationsList(app, args, io)),
 });
 
 const show = defineCommand({
   meta: { name: "show", description: "Show one conversation" },
-  args: { id: { ...idArg, required: false }, ...agentArgs, ...outputArgs },
+  args: { id: { ...idArg, required: false }, ...agentArgs, ...dataArgs },
   run: ({ args, data }) => withStore(data, (app, io) => runConversationsShow(app, named(args), io)),
 });
 

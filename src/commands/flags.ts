@@ -65,7 +65,7 @@ export const FLAGS = {
     type: "boolean",
     mode: "both",
     group: "Run",
-    help: "Show what would be used (agent, model, permissions, tools) and exit",
+    help: "Show agent, model, permissions and tools, and exit",
   },
   record: { type: "string", hint: "FILE", mode: "headless", group: "Run", help: "Save the model's replies to FILE" },
   replay: { type: "string", hint: "FILE", mode: "headless", group: "Run", help: "Take the model's replies from FILE" },
@@ -102,7 +102,7 @@ export const FLAGS = {
     type: "boolean",
     mode: "headless",
     group: "Agent and conversation",
-    help: "Go on with this directory's last headless conversation",
+    help: "Go on with this folder's last -p conversation",
   },
   resume: {
     alias: "r",
@@ -170,7 +170,7 @@ export const FLAGS = {
     hint: "RULES",
     mode: "both",
     group: "Permissions and tools",
-    help: "Allow these too, for example 'Bash(git diff:*),Edit(src/**)'",
+    help: "Allow too, as in 'Bash(git diff:*),Edit(src/**)'",
   },
   disallowedTools: {
     also: ["disallowed-tools"],
@@ -213,7 +213,7 @@ export const FLAGS = {
     type: "boolean",
     mode: "both",
     group: "Model",
-    help: "Do not tell the model about this machine and directory",
+    help: "Do not describe this machine to the model",
   },
 
   "output-format": {
@@ -236,7 +236,7 @@ export const FLAGS = {
     type: "boolean",
     mode: "headless",
     group: "Output",
-    help: "With stream-json: streamed pieces as stream_event lines",
+    help: "With stream-json: add stream_event lines",
   },
   "print-schema": {
     type: "boolean",

@@ -9,7 +9,7 @@ import { formatAge } from "@/lib/relative-time.ts";
 import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
-import { type OutputArgs, outputArgs, parseCount, present } from "./output.ts";
+import { dataArgs, type OutputArgs, parseCount, present } from "./output.ts";
 import { conversationArgs, findAgent, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
 import { renderTranscript } from "./transcript.ts";
 import { writeNewFile } from "./write-file.ts";
@@ -32,7 +32,7 @@ const list = defineCommand({
     },
     limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
     ...dateArgs,
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runMessagesList(app, args, io)),
 });
@@ -48,7 +48,7 @@ const search = defineCommand({
     hidden: { type: "boolean", description: "Hidden conversations too" },
     ...dateArgs,
     ...conversationArgs,
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runMessagesSearch(app, args, io)),
 });
@@ -60,7 +60,7 @@ const transcript = defineCommand({
     limit: { type: "string", valueHint: "N", description: "Messages per page (default 100)" },
     "max-pages": { type: "string", valueHint: "N", description: "At most this many pages (default 200)" },
     out: { type: "string", alias: "output", valueHint: "FILE", description: "Write it to a file" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runMessagesTranscript(app, args, io)),
 });

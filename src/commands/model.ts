@@ -13,13 +13,13 @@ import { connectedHint, listConnections } from "@/providers/connections.ts";
 import { findKind } from "@/providers/kinds.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
-import { type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
+import { dataArgs, type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
 
 const list = defineCommand({
   meta: { name: "list", description: "Models of the connected providers" },
   args: {
     provider: { type: "string", valueHint: "NAME", description: "Only this provider" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withCore(data, (core, io) => runModelList(core, args, io)),
 });

@@ -17,6 +17,12 @@ export const outputArgs = {
   format: { type: "enum", options: ["text", "json"], description: "Print text or the plain JSON value" },
 } satisfies ArgsDef;
 
+/** The same for commands that print JSON into a pipe unless told otherwise (`piped`). */
+export const dataArgs = {
+  ...outputArgs,
+  format: { ...outputArgs.format, description: "Print text or the plain JSON value; a pipe gets JSON" },
+} satisfies ArgsDef;
+
 export interface OutputArgs {
   json?: boolean;
   format?: string;

@@ -11,11 +11,11 @@ import { probeLocalServers } from "@/providers/local-servers.ts";
 import { verifyConnection } from "@/providers/verify.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
-import { type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
+import { dataArgs, type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
 
 const list = defineCommand({
   meta: { name: "list", description: "Connected providers: where the key comes from, the address, whether it answers" },
-  args: outputArgs,
+  args: dataArgs,
   run: ({ args, data }) => withCore(data, (core, io) => runProvidersList(core, args, io)),
 });
 

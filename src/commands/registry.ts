@@ -34,7 +34,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   config: { summary: "Read and change settings", load: () => import("./config.ts") },
   backend: { summary: "Show or choose where agents live", load: () => import("./backend.ts") },
   doctor: {
-    summary: "Check the store, settings, keys and helpers; repair what is safe",
+    summary: "Check store, settings, keys and helpers; repair what is safe",
     load: () => import("./doctor.ts"),
   },
   completion: { summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },

@@ -4,6 +4,7 @@
 import type { ArgDef, ArgsDef } from "citty";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
+import { wrap } from "@/lib/terminal-text.ts";
 import type { CommandContext } from "./context.ts";
 import { looksLikeFlag } from "./parse-flags.ts";
 
@@ -140,11 +141,19 @@ export async function renderCommandHelp(path: string[], command: AnyCommand): Pr
   return `${sections.filter(Boolean).join("\n\n")}\n`;
 }
 
+/** Help reads the same in a pipe and in a terminal of the usual width. */
+const HELP_COLUMNS = 80;
+
 /** Two aligned columns under a heading; empty when there are no rows. */
 export function section(heading: string, rows: [string, string][]): string {
   if (rows.length === 0) return "";
   const width = Math.max(...rows.map(([label]) => label.length));
-  return [`${heading}:`, ...rows.map(([label, text]) => `  ${label.padEnd(width)}  ${text}`.trimEnd())].join("\n");
+  const lines = rows.flatMap(([label, text]) =>
+    wrap(text, HELP_COLUMNS - width - 4).map((line, index) =>
+      `  ${(index === 0 ? label : "").padEnd(width)}  ${line}`.trimEnd(),
+    ),
+  );
+  return [`${heading}:`, ...lines].join("\n");
 }
 
 export async function commandsOf(command: AnyCommand): Promise<Map<string, AnyCommand>> {

@@ -7,7 +7,7 @@ import { renderFields, renderTable } from "@/lib/table.ts";
 import { toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
-import { type OutputArgs, outputArgs, outputFormat, parseCount, present, tableOptions } from "./output.ts";
+import { dataArgs, type OutputArgs, outputFormat, parseCount, present, tableOptions } from "./output.ts";
 import { conversationArgs, resolveConversation, type ScopeArgs } from "./scope.ts";
 
 const idArg = { type: "positional", required: true, description: "Run id" } as const;
@@ -18,14 +18,14 @@ const list = defineCommand({
     ...conversationArgs,
     active: { type: "boolean", description: "Only those still going on" },
     limit: { type: "string", valueHint: "N", description: "At most this many (default 20)" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runRunsList(app, args, io)),
 });
 
 const show = defineCommand({
   meta: { name: "show", description: "Show one run" },
-  args: { id: idArg, ...outputArgs },
+  args: { id: idArg, ...dataArgs },
   run: ({ args, data }) => withStore(data, (app, io) => runRunsShow(app, args, io)),
 });
 
@@ -34,7 +34,7 @@ const tail = defineCommand({
   args: {
     id: idArg,
     after: { type: "string", valueHint: "SEQ", description: "Only chunks with a larger seq_id" },
-    ...outputArgs,
+    ...dataArgs,
   },
   run: ({ args, data }) => withStore(data, (app, io) => runRunsTail(app, args, io)),
 });
