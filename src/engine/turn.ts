@@ -3,11 +3,12 @@
 
 import type { AgentState, ApprovalItem, ContentPart, InputMessage } from "@/backend/wire.ts";
 import { wait } from "@/lib/abort.ts";
+import type { LettaError } from "@/lib/errors.ts";
 import { codeOf } from "@/lib/errors.ts";
 import type { Journal } from "@/store/journal.ts";
 import type { Lease } from "@/store/leases.ts";
 import type { AnyTool } from "@/tools/define-tool.ts";
-import { decideBatch, prepareCall } from "./approvals.ts";
+import { type DecidedBatch, decideBatch, type PreparedCall, prepareCall } from "./approvals.ts";
 import { drainStream, type PendingCall, type StepOutcome } from "./drain.ts";
 import {
   busyError,
@@ -279,44 +280,15 @@ export class TurnDriver {
     agent: AgentState,
   ): Promise<{ messages: InputMessage[] } | Ending> {
     this.#continuesText = false;
-    const { services, permissions } = this.deps;
+    const { services } = this.deps;
     const journal = this.#journal;
     const turnId = this.control.id;
     const { conversationId } = this.input;
     const cwd = this.deps.cwd();
     const prepared = calls.map((call) => prepareCall(call, tools, cwd));
-    journal.record(
-      calls.map(({ toolCallId, name, argumentsText }) => ({
-        conversationKey: this.key,
-        turnId,
-        toolCallId,
-        tool: name,
-        argumentsText,
-      })),
-    );
-    for (const call of prepared) {
-      await this.control.emit({ type: "tool_call", turnId, call: call.info, runId: this.#runIds.at(-1) ?? "" });
-    }
+    await this.#announce(prepared);
     const limit = this.#budget.exceeded();
-    const batch = limit
-      ? {
-          interrupted: false,
-          calls: prepared.map(({ info }) => ({
-            status: "denied" as const,
-            info,
-            reason: `Not run: ${limit.message}.`,
-          })),
-        }
-      : await decideBatch(prepared, {
-          turnId,
-          conversationId,
-          cwd,
-          services,
-          permissions,
-          approver: this.input.approver,
-          emit: (event) => this.control.emit(event),
-          waitForDecision: (id) => this.control.waitForDecision(id),
-        });
+    const batch = limit ? refuseAll(prepared, limit) : await this.#decide(prepared, cwd);
     for (const call of batch.calls) {
       if (call.status === "approved") journal.setState(this.key, call.info.toolCallId, "approved");
       if (call.status === "denied" && !limit) this.#denied.push({ tool: call.info.tool, reason: call.reason });
@@ -338,6 +310,36 @@ export class TurnDriver {
     if (aborted) return aborted;
     if (batch.interrupted) return interruptedEnding();
     return { messages: [approvalInput(items), ...this.#steered()] };
+  }
+
+  /** Durable before anybody is shown it, shown before anything is asked. */
+  async #announce(calls: PreparedCall[]): Promise<void> {
+    const turnId = this.control.id;
+    this.#journal.record(
+      calls.map(({ info: { toolCallId, tool, argumentsText } }) => ({
+        conversationKey: this.key,
+        turnId,
+        toolCallId,
+        tool,
+        argumentsText,
+      })),
+    );
+    for (const call of calls) {
+      await this.control.emit({ type: "tool_call", turnId, call: call.info, runId: this.#runIds.at(-1) ?? "" });
+    }
+  }
+
+  #decide(calls: PreparedCall[], cwd: string): Promise<DecidedBatch> {
+    return decideBatch(calls, {
+      turnId: this.control.id,
+      conversationId: this.input.conversationId,
+      cwd,
+      services: this.deps.services,
+      permissions: this.deps.permissions,
+      approver: this.input.approver,
+      emit: (event) => this.control.emit(event),
+      waitForDecision: (id) => this.control.waitForDecision(id),
+    });
   }
 
   /** No tool was called: the turn is over, unless something was said meanwhile. */
@@ -386,6 +388,12 @@ export class TurnDriver {
       ...(ending.status !== "completed" && { error: ending.error }),
     };
   }
+}
+
+/** A budget is used up: every call gets an answer, none is run. */
+function refuseAll(calls: PreparedCall[], limit: LettaError): DecidedBatch {
+  const reason = `Not run: ${limit.message}.`;
+  return { interrupted: false, calls: calls.map(({ info }) => ({ status: "denied", info, reason })) };
 }
 
 function approvalInput(approvals: ApprovalItem[]): InputMessage {

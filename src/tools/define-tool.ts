@@ -8,7 +8,7 @@ import type { PermissionTarget } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
 
-/** How a call may overlap the other calls of its batch (tools/../engine/scheduler.ts). */
+/** How a call may overlap the other calls of its batch (engine/scheduler.ts). */
 export type Resource =
   /** Runs together with anything but a barrier; `path` waits for earlier writes of that path. */
   | { kind: "read"; path?: string }
@@ -126,7 +126,8 @@ function asRecord(args: unknown): Record<string, unknown> {
   return typeof args === "object" && args !== null ? { ...args } : {};
 }
 
-function firstText(args: Record<string, unknown>): string {
+/** The title of a call when its tool says nothing better: the first line of its first text. */
+export function firstText(args: Record<string, unknown>): string {
   const text = Object.values(args).find((value) => typeof value === "string");
   return typeof text === "string" ? (text.split("\n", 1)[0] ?? "") : "";
 }

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { ToolError } from "@/lib/errors.ts";
-import type { AnyTool } from "@/tools/define-tool.ts";
+import { type AnyTool, firstText } from "@/tools/define-tool.ts";
 import type { ClientRequests } from "./requests.ts";
 import { type ControlRequest, ExternalResultSchema } from "./schema.ts";
 
@@ -26,7 +26,7 @@ export function externalTool(definition: ExternalTool, requests: ClientRequests)
     parse,
     targets: (args) => [{ kind: "tool", name, args: parse(args) }],
     resource: () => ({ kind: "read" }),
-    title: (args) => firstText(parse(args)) ?? definition.label ?? "",
+    title: (args) => firstText(parse(args)) || (definition.label ?? ""),
     alwaysAsk: false,
     interactive: false,
     async run(args, { toolCallId, signal }) {
@@ -53,9 +53,4 @@ function toOutput(content: v.InferOutput<typeof ExternalResultSchema>["content"]
       ? part
       : { type: "image", source: { type: "base64", media_type: part.mimeType, data: part.data } },
   );
-}
-
-function firstText(args: Record<string, unknown>): string | undefined {
-  const text = Object.values(args).find((value) => typeof value === "string");
-  return typeof text === "string" ? text.split("\n")[0]!.slice(0, 80) : undefined;
 }

@@ -1,7 +1,6 @@
 // EngineEvent → stream-json lines: the one mapping. A new event fails to compile until it is shown or left out here.
 
 import { contentText } from "@/backend/content.ts";
-import type { UsageStatistics } from "@/backend/wire.ts";
 import type { EngineEvent, ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
 import type { LineBody } from "./schema.ts";
 
@@ -93,7 +92,7 @@ export function toLines(event: EngineEvent, { partial, now }: LineOptions): Line
         uuid: `stop-${run_id}`,
       } as const;
       if (!usage) return [stop];
-      const statistics = { message_type: "usage_statistics", run_id, ...wireUsage(usage) } as const;
+      const statistics = { message_type: "usage_statistics", run_id, ...usage } as const;
       return [stop, { type: "message", ...statistics, uuid: `usage-${run_id}` }];
     }
     case "notice":
@@ -121,23 +120,6 @@ export function toLines(event: EngineEvent, { partial, now }: LineOptions): Line
     case "tool_output":
       return [];
   }
-}
-
-/** Only the fields of the wire, whatever else a backend counts. */
-export function wireUsage(usage: UsageStatistics) {
-  const { prompt_tokens, completion_tokens, total_tokens, step_count } = usage;
-  const { cached_input_tokens, cache_write_tokens, reasoning_tokens, context_tokens, cost_usd } = usage;
-  return {
-    prompt_tokens,
-    completion_tokens,
-    total_tokens,
-    step_count,
-    ...(cached_input_tokens !== undefined && { cached_input_tokens }),
-    ...(cache_write_tokens !== undefined && { cache_write_tokens }),
-    ...(reasoning_tokens !== undefined && { reasoning_tokens }),
-    ...(context_tokens !== undefined && { context_tokens }),
-    ...(cost_usd !== undefined && { cost_usd }),
-  };
 }
 
 function toolFinished(call: ToolCallInfo, result: ToolOutcome, durationMs: number, date: string): LineBody[] {

@@ -5,7 +5,6 @@ import type { Session } from "@/agent/resolve.ts";
 import type { TurnResult } from "@/engine/events.ts";
 import { EXIT_CODES, EXIT_OK, EXIT_SIGINT } from "@/exit-codes.ts";
 import { codeOf, describeError } from "@/lib/errors.ts";
-import { wireUsage } from "./lines.ts";
 import type { LineBody } from "./schema.ts";
 
 export type ResultBody = Extract<LineBody, { type: "result" }>;
@@ -24,7 +23,7 @@ export function turnResultBody(result: TurnResult, session: Session, turnId: str
     result: result.text,
     stop_reason: result.stopReason,
     run_ids: result.runIds,
-    usage: result.usage && wireUsage(result.usage),
+    usage: result.usage,
     permission_denials: result.deniedTools.map(({ tool, reason }) => ({ tool_name: tool, reason })),
     resume_command: resumeCommand(session),
     ...(result.error && { error: result.error }),
