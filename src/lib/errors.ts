@@ -93,3 +93,13 @@ export function systemErrorCode(error: unknown): string | undefined {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : undefined;
 }
+
+/** What went wrong in words, where our own text names the file already: `ENOENT: no such file or directory, open '/x'`
+ *  becomes `no such file or directory`. */
+export function systemReason(error: unknown): string {
+  const message = errorMessage(error);
+  const code = systemErrorCode(error);
+  return code !== undefined && message.startsWith(`${code}: `)
+    ? message.slice(code.length + 2).split(",")[0]!
+    : message;
+}

@@ -13,7 +13,7 @@ import {
   ProviderError,
 } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemReason } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
 
 /** Passes everything through and writes it down. Throws `storage` when the file cannot be written. An existing file is
@@ -138,7 +138,7 @@ function readRecording(file: string): Recording {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    throw new LettaError("not_found", `cannot read the recording ${file}: ${errorMessage(error)}`, { cause: error });
+    throw new LettaError("not_found", `cannot read the recording ${file}: ${systemReason(error)}`, { cause: error });
   }
   const recording: Recording = { steps: new Map(), models: new Map(), defaultModel: null };
   const lines = text.split("\n");
@@ -297,6 +297,6 @@ function write(work: () => void, file: string): void {
   try {
     work();
   } catch (error) {
-    throw new LettaError("storage", `cannot write the recording ${file}: ${errorMessage(error)}`, { cause: error });
+    throw new LettaError("storage", `cannot write the recording ${file}: ${systemReason(error)}`, { cause: error });
   }
 }

@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as v from "valibot";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import type { Env } from "./env.ts";
 import type { Paths } from "./paths.ts";
@@ -175,7 +175,7 @@ function readAuthFile(file: string): AuthFile {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (systemErrorCode(error) === "ENOENT") return { version: 1, providers: {} };
-    throw new LettaError("storage", `cannot read ${file}: ${errorMessage(error)}`, { cause: error });
+    throw new LettaError("storage", `cannot read ${file}: ${systemReason(error)}`, { cause: error });
   }
   try {
     return v.parse(AuthFileSchema, JSON.parse(text));

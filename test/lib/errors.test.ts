@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { codeOf, errorMessage, isAbortError, LettaError } from "@/lib/errors.ts";
+import { readFileSync } from "node:fs";
+import { codeOf, errorMessage, isAbortError, LettaError, systemReason } from "@/lib/errors.ts";
 
 test("codeOf tells expected failures from bugs", () => {
   expect(codeOf(new LettaError("busy", "held"))).toBe("busy");
@@ -17,4 +18,17 @@ test("isAbortError recognises aborted waits and our own cancellation", () => {
 test("errorMessage never prints a stack", () => {
   expect(errorMessage(new Error("disk full"))).toBe("disk full");
   expect(errorMessage("plain")).toBe("plain");
+});
+
+test("systemReason leaves out the code, the call and the path", () => {
+  const thrownBy = (work: () => unknown): unknown => {
+    try {
+      return work();
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(systemReason(thrownBy(() => readFileSync("/no/such/file")))).toBe("no such file or directory");
+  expect(systemReason(thrownBy(() => readFileSync("/")))).toMatch(/^[a-z ]*directory[a-z ]*$/);
+  expect(systemReason(new Error("odd: yes, it is"))).toBe("odd: yes, it is");
 });

@@ -3,7 +3,7 @@
 import { open } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import type { ContentPart, ImagePart } from "@/backend/wire.ts";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
 import type { HeadlessOptions } from "./options.ts";
 import { MAX_STDIN_BYTES, type PipedInput, STDIN_SILENCE_MS } from "./stdin.ts";
 
@@ -112,7 +112,7 @@ async function loadBytes(absolute: string, shown: string, maxBytes: number): Pro
   } catch (cause) {
     if (cause instanceof LettaError) throw cause;
     const code = systemErrorCode(cause) === "ENOENT" ? "not_found" : "usage";
-    throw new LettaError(code, `cannot read ${shown}: ${errorMessage(cause)}`, { cause });
+    throw new LettaError(code, `cannot read ${shown}: ${systemReason(cause)}`, { cause });
   }
 }
 

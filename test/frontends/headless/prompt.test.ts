@@ -54,7 +54,7 @@ test("an image goes as an image", async () => {
 test.each([
   ["nothing at all", {}, {}, "No prompt provided"],
   ["a silent pipe", {}, { abandoned: true }, "No prompt provided"],
-  ["a missing file", { files: ["nope"] }, {}, "cannot read nope"],
+  ["a missing file", { files: ["nope"] }, {}, "cannot read nope: no such file or directory"],
   ["a binary file", { files: ["bin"] }, {}, "bin is not UTF-8 text"],
 ] as const)("%s is refused", async (_, sources, piped, message) => {
   const files = "files" in sources ? [...sources.files] : [];
