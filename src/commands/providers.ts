@@ -108,7 +108,7 @@ export async function runProvidersRemove(core: Core, args: OutputArgs & { name: 
     },
     {
       text: ({ name, stillConnectedBy }) =>
-        `Removed ${name} and its key.${stillConnectedBy === null ? "" : ` ${stillConnectedBy} still connects it.`}\n`,
+        `Removed ${name}; no key of it is kept.${stillConnectedBy === null ? "" : ` ${stillConnectedBy} still connects it.`}\n`,
     },
   );
 }

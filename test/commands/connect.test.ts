@@ -209,7 +209,7 @@ test("list, test and remove tell stored from environment", async () => {
   expect(tested.out).toBe("openai: ok, 1 model\n");
   const removed = recordingIo();
   await runProvidersRemove(on, { name: "anthropic" }, removed);
-  expect(removed.out).toBe("Removed anthropic and its key.\n");
+  expect(removed.out).toBe("Removed anthropic; no key of it is kept.\n");
   expect(readFileSync(on.paths.providerAuth, "utf8")).not.toContain("anthropic");
   expect(runProvidersRemove(on, { name: "openai" }, recordingIo()).catch(codeOf)).resolves.toBe("usage");
   expect(runProvidersRemove(on, { name: "nobody" }, recordingIo()).catch(codeOf)).resolves.toBe("not_found");

@@ -75,7 +75,7 @@ export class LineUi implements Ui {
       if (line === null) return null;
       const answer = parseAnswer(choice, line);
       if (answer) return answer;
-      this.print([`Answer with a number (1-${choice.items.length}).`]);
+      this.print([`Answer with a number (1-${choice.items.length}), or Ctrl-C for none.`]);
     }
   }
 
