@@ -5,7 +5,7 @@
 import { MAX_ARGUMENT_DEPTH } from "@/backend/model.ts";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
-import type { PermissionChecker, PermissionReason, Verdict } from "@/permissions/types.ts";
+import type { PermissionChecker, PermissionReason, ProvenCommand, Verdict } from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
 import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
@@ -17,7 +17,16 @@ export type PreparedCall =
 export type DecidedCall =
   | { status: "invalid"; info: ToolCallInfo; message: string }
   | { status: "denied"; info: ToolCallInfo; reason: string }
-  | { status: "approved"; info: ToolCallInfo; tool: AnyTool; args: unknown; resource: Resource; comment?: string };
+  | {
+      status: "approved";
+      info: ToolCallInfo;
+      tool: AnyTool;
+      args: unknown;
+      resource: Resource;
+      comment?: string;
+      /** Allowed without asking because it only reads: what was proven runs, not what was written. */
+      proven?: ProvenCommand;
+    };
 
 export interface ApprovalDeps {
   turnId: string;
@@ -118,8 +127,12 @@ async function decideCall(
     reason: verdict.reason,
     ...(allowFlag !== undefined && { allowFlag }),
   });
-  if (verdict.behavior === "allow") return { call: approve(call, deps), interrupt: false };
+  if (verdict.behavior === "allow") return { call: { ...approve(call, deps), ...proven(verdict) }, interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
+}
+
+function proven({ run }: Extract<Verdict, { behavior: "allow" }>): { proven?: ProvenCommand } {
+  return run ? { proven: run } : {};
 }
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
@@ -200,7 +213,7 @@ async function approveUpdated(
   }
 }
 
-function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): DecidedCall {
+function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): Extract<DecidedCall, { status: "approved" }> {
   const resource = call.tool.resource(call.args, deps);
   return {
     status: "approved",

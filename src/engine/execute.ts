@@ -78,6 +78,7 @@ async function runTool(call: Extract<DecidedCall, { status: "approved" }>, deps:
     const result = await call.tool.run(call.args, {
       ...deps.context,
       toolCallId: call.info.toolCallId,
+      ...(call.proven && { proven: call.proven }),
       onOutput: (text) =>
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),
     });

@@ -6,7 +6,14 @@ import { createGitConfigCheck } from "@/shell/git-config.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
-import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
+import {
+  type Decision,
+  type DecisionContext,
+  decide,
+  type EffectiveRule,
+  findOpenCommands,
+  strictest,
+} from "./decide.ts";
 import { coversTool, governsFile } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import {
@@ -19,7 +26,7 @@ import {
   toPlace,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule } from "./rules.ts";
-import { findAllowFlag, suggestRules } from "./suggest.ts";
+import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
   PermissionChecker,
   PermissionMode,
@@ -132,7 +139,7 @@ class Checker implements PermissionChecker {
       decision: decide(target, withToolRules(tool, target, context)),
     }));
     const worst = strictest(decided.map(({ decision }) => decision));
-    const verdict = this.#toVerdict(worst, decided, places);
+    const verdict = this.#toVerdict(worst, decided, context);
     if (verdict.behavior !== "allow")
       this.#options.trace?.(
         JSON.stringify({
@@ -262,16 +269,26 @@ class Checker implements PermissionChecker {
     });
   }
 
-  #toVerdict(worst: ReturnType<typeof decide>, decided: Parameters<typeof suggestRules>[0], places: Places): Verdict {
-    const { behavior, always, reason } = worst;
+  #toVerdict(
+    worst: Decision,
+    decided: { target: PermissionTarget; decision: Decision }[],
+    context: DecisionContext,
+  ): Verdict {
+    const { behavior, always, reason, run } = worst;
+    const { places } = context;
     if (behavior !== "ask")
       return {
         behavior,
         reason,
+        // Only for the call that is this one command.
+        ...(behavior === "allow" &&
+          decided.length === 1 &&
+          run !== undefined && { run: { command: run, closedRoots: places.workspace.map(({ real }) => real) } }),
         get trace() {
           return worst.trace;
         },
       };
+    const findOpen: FindOpen = (command, cwd) => findOpenCommands(command, cwd, context);
     return {
       behavior,
       always,
@@ -281,10 +298,10 @@ class Checker implements PermissionChecker {
       },
       // Only looked at when somebody is asked, or told how it would have been allowed.
       get suggestions() {
-        return suggestRules(decided, places);
+        return suggestRules(decided, places, findOpen);
       },
       get allowFlag() {
-        return findAllowFlag(decided, places);
+        return findAllowFlag(decided, places, findOpen);
       },
     };
   }

@@ -34,8 +34,22 @@ export interface PermissionReason {
   source?: RuleSource;
 }
 
+export interface ProvenCommand {
+  /** Every word quoted, globs written out, protective options added. Runs with the environment of
+   *  `shell/hardened-env.ts`. */
+  command: string;
+  /** Directories the agent may write to: programs are not taken from there. */
+  closedRoots: string[];
+}
+
 export type Verdict =
-  | { behavior: "allow"; reason: PermissionReason; trace: PermissionReason[] }
+  | {
+      behavior: "allow";
+      reason: PermissionReason;
+      trace: PermissionReason[];
+      /** A shell command was proven to only read: this text is what was proven, and what must run. */
+      run?: ProvenCommand;
+    }
   | { behavior: "deny"; reason: PermissionReason; trace: PermissionReason[] }
   | {
       behavior: "ask";

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
+import { hardenEnv } from "@/shell/hardened-env.ts";
 import description from "./bash.md" with { type: "text" };
 import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import {
@@ -36,11 +37,14 @@ export const bashTool = defineTool({
     const { cwd, note } = existingDirectory(context.cwd);
     // It is on the command's PATH once it is unpacked.
     if (/\brg\b/.test(args.command)) context.services.findRipgrep();
+    const env = context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd });
+    const { proven } = context;
     const command = {
-      command: args.command,
+      command: proven?.command ?? args.command,
       cwd,
-      env: context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd }),
+      env: proven ? hardenEnv(env, proven.closedRoots) : env,
       strict: context.services.env.bashStrict,
+      bare: proven !== undefined,
     };
     if (args.run_in_background) return startInBackground(command, args.timeout, note, context);
     const sleep = findLongSleep(args.command);

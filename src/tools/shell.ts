@@ -16,6 +16,8 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** bash without any start-up file, whatever the platform's usual shell. */
+  bare?: boolean;
 }
 
 export interface RunningShell {
@@ -46,7 +48,7 @@ export function createShells(watchdog: Watchdog): Shells {
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes) => {
-    const argv = shellCommand(command.command, command.env.PATH, command.strict ?? false);
+    const argv = shellCommand(command);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
     let child: Spawned;
@@ -162,7 +164,8 @@ async function pump(
   }
 }
 
-function shellCommand(command: string, path: string | undefined, strict: boolean): string[] {
+function shellCommand({ command, env, strict = false, bare = false }: ShellCommand): string[] {
+  const path = env.PATH;
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -176,10 +179,12 @@ function shellCommand(command: string, path: string | undefined, strict: boolean
     return shell ? [shell, "-NoProfile", "-Command", utf8 + command] : ["cmd.exe", "/d", "/s", "/c", command];
   }
   const text = strict ? `set -euo pipefail\n${command}` : command;
+  const bash = bare ? find("/bin/bash", "bash") : null;
+  if (bash) return [bash, "--noprofile", "--norc", "-c", text];
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
-  if (shell) return [shell, "-c", text];
+  if (shell) return [shell, ...(bare && shell.endsWith("zsh") ? ["-f"] : []), "-c", text];
   const sh = find("sh", "/bin/sh");
   if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
   return [sh, "-c", text];

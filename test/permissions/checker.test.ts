@@ -63,7 +63,7 @@ test.each([
   ["git diff /etc/passwd a", "deny ask ask ask allow"],
   ["git show HEAD:.env", "deny ask ask ask allow"],
   ["rg x ~", "deny ask ask ask allow"],
-  ["ls; ls", "deny ask ask ask allow"],
+  ["ls; ls", "allow ask allow allow allow"],
   ["echo $HOME", "deny ask ask ask allow"],
   ["touch x", "deny ask ask ask allow"],
   ["rm -rf node_modules", "deny ask ask ask allow"],
