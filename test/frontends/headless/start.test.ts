@@ -103,17 +103,17 @@ test("no prompt", async () => {
   expect(exitCode).toBe(2);
 });
 
-test("a failure before there is an app: one error, one result", async () => {
+test("a failure before there is an app: one error, one result; the terminal obeys neither", async () => {
   const { stdout, stderr, exitCode } = await start("broken", ["-p", "hi", "--output-format", "stream-json"]).end();
   const lines = stdout
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(lines).toMatchObject([
-    { type: "error", session_id: "startup", message: "the store is damaged", event_seq: 1 },
+    { type: "error", session_id: "startup", message: "the store is damaged\u001b[2J\u202e", event_seq: 1 },
     { type: "result", subtype: "error", is_error: true, error: { code: "storage", hint: "Run letta doctor." } },
   ]);
-  expect(stderr).toBe("Error: the store is damaged\nRun letta doctor.\n");
+  expect(stderr).toBe("Error: the store is damaged\\x1b[2J\\u202e\nRun letta doctor.\n");
   expect(exitCode).toBe(1);
 });
 
