@@ -67,6 +67,10 @@ async function openApp(options: AppOptions): Promise<App> {
 
 /** Null when no prompt is needed. */
 async function readPrompt(appOptions: AppOptions, options: HeadlessOptions, note: (text: string) => void) {
+  const given = options.prompt.trim() !== "" || options.promptFile !== undefined || options.files.length > 0;
+  if (options.bidirectional && given) {
+    note("the prompt on the command line is not used: --input-format stream-json takes messages from stdin");
+  }
   if (options.dryRun || options.bidirectional) return null;
   const [{ buildPrompt }, { readPipedInput }] = await Promise.all([import("./prompt.ts"), import("./stdin.ts")]);
   return buildPrompt({

@@ -178,6 +178,13 @@ test("stdin closed before the turn ends: the queue is finished", async () => {
   expect(exitCode).toBe(0);
 });
 
+test("a prompt beside stream-json input is not dropped silently", async () => {
+  const run = start("echo", ["-p", "--input-format", "stream-json", "hi"], new Blob([]));
+  const { stderr, exitCode } = await run.end();
+  expect(stderr).toContain("the prompt on the command line is not used");
+  expect(exitCode).toBe(0);
+});
+
 test("an open stdin does not keep a stopped session", async () => {
   const run = start("wait", ["-p", "--input-format", "stream-json"], "pipe");
   await run.printed('"init"');
