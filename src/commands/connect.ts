@@ -185,7 +185,7 @@ function parseTimeoutArgs(args: ConnectArgs): Pick<ProviderRecord, "timeoutMs"> 
   if (args["no-timeout"]) return { timeoutMs: false };
   if (args.timeout === undefined) return {};
   const timeoutMs = parseTimeout(args.timeout);
-  if (timeoutMs === undefined)
+  if (timeoutMs === null)
     throw new LettaError("usage", `--timeout takes 600s, 10m, milliseconds or false, not "${args.timeout}"`);
   return { timeoutMs: timeoutMs === 0 ? false : timeoutMs };
 }

@@ -8,6 +8,7 @@ import type { ModelRecord } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { renderTable } from "@/lib/table.ts";
+import { shortCount } from "@/lib/text.ts";
 import { createModelAdapter } from "@/providers/adapter.ts";
 import { connectedHint, listConnections } from "@/providers/connections.ts";
 import { findKind } from "@/providers/kinds.ts";
@@ -130,6 +131,5 @@ function renderModels(models: ListedModel[], io: Io): string {
 }
 
 function formatTokens(tokens: number | null): string {
-  if (tokens === null) return "unknown";
-  return tokens >= 1_000_000 ? `${Math.round(tokens / 100_000) / 10}M` : `${Math.round(tokens / 1000)}k`;
+  return tokens === null ? "unknown" : shortCount(tokens);
 }

@@ -2,8 +2,10 @@
 // then how the connection ended. Text is the last resort, and all text we match is in the tables below.
 
 import { ProviderError } from "@/backend/model.ts";
+import { formatSeconds } from "@/lib/duration.ts";
 import type { LettaErrorOptions } from "@/lib/errors.ts";
 import { isRecord } from "@/lib/json.ts";
+import { clip } from "@/lib/text.ts";
 import { type Connection, keyHint } from "./connections.ts";
 import type { WireFacts } from "./wire-tap.ts";
 
@@ -270,12 +272,7 @@ function googleRetryDelay(details: unknown): number | undefined {
 
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g;
 
-function formatSeconds(milliseconds: number): string {
-  return milliseconds < 1000 ? `${milliseconds} ms` : `${Math.round(milliseconds / 1000)} s`;
-}
-
 /** Harmless on a terminal, whoever wrote it. */
 function firstLine(text: string): string {
-  const line = (text.trim().split("\n")[0] ?? "").replace(CONTROLS, "\u{fffd}");
-  return line.length > 500 ? `${line.slice(0, 500)}…` : line;
+  return clip((text.trim().split("\n")[0] ?? "").replace(CONTROLS, "\u{fffd}"), 500);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { checkConflicts, parseDuration, parseGlobalFlags } from "@/commands/parse-flags.ts";
+import { checkConflicts, parseGlobalFlags } from "@/commands/parse-flags.ts";
 import { LettaError } from "@/lib/errors.ts";
 
 function failure(run: () => unknown): { message: string; hint?: string } {
@@ -98,17 +98,6 @@ test.each([
 ])("%j goes together", (argv) => {
   expect(() => checkConflicts(parseGlobalFlags(argv).flags, "headless")).not.toThrow();
 });
-
-test.each([
-  ["10m", 600_000],
-  ["90", 90_000],
-  ["1.5s", 1500],
-  ["250ms", 250],
-  ["1h1m1s", 3_661_000],
-  ["m", null],
-  ["10x", null],
-  ["", null],
-] as const)("duration %s", (text, expected) => expect(parseDuration(text)).toBe(expected));
 
 test("rules are checked before anything is opened", () => {
   const { flags } = parseGlobalFlags(["--allowedTools", "Bash(git diff:*), Edit(src/**)", "--disallowedTools=Bash"]);

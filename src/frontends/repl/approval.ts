@@ -3,10 +3,11 @@
 
 import type { Decision, EngineEvent } from "@/engine/events.ts";
 import { escapeDeceptive, toPlainLine, wrap } from "@/lib/terminal-text.ts";
+import { shortCount } from "@/lib/text.ts";
 import type { RuleSuggestion } from "@/permissions/types.ts";
 import type { Answer, Choice } from "./choice.ts";
 import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
-import { formatCount, type Theme } from "./theme.ts";
+import type { Theme } from "./theme.ts";
 
 export type ApprovalRequest = Extract<EngineEvent, { type: "approval_requested" }>;
 
@@ -129,7 +130,7 @@ function limited(lines: string[]): string[] {
   const hidden = lines.length - MAX_ARGUMENT_LINES;
   // The end is as telling as the beginning: a long harmless command may end in a harmful one.
   const half = MAX_ARGUMENT_LINES / 2;
-  return [...lines.slice(0, half), `… ${formatCount(hidden)} more lines …`, ...lines.slice(-half)];
+  return [...lines.slice(0, half), `… ${shortCount(hidden)} more lines …`, ...lines.slice(-half)];
 }
 
 function reasonText({ reason }: ApprovalRequest): string {

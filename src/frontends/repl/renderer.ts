@@ -2,9 +2,11 @@
 // go to the scrollback once; what still changes (text being written, running tools) is asked for with `liveLines`.
 
 import type { EngineEvent, ToolCallInfo, TurnResult } from "@/engine/events.ts";
+import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
+import { shortCount } from "@/lib/text.ts";
 import { type FlowOutput, markdownFlow, plainFlow, type TextFlow } from "./text-flow.ts";
-import { formatCount, formatDuration, SYMBOLS, type Theme } from "./theme.ts";
+import { SYMBOLS, type Theme } from "./theme.ts";
 import { finishedLines, outputText, runningLines, type ToolViewOptions } from "./tool-view.ts";
 
 export interface RendererOptions {
@@ -261,7 +263,7 @@ function describeCompaction({ stats, trigger }: Extract<EngineEvent, { type: "co
   if (!stats) return `History compacted${why}`;
   const messages = `${stats.messages_count_before} → ${stats.messages_count_after} messages`;
   const { context_tokens_before: before, context_tokens_after: after } = stats;
-  const tokens = before && after ? `, ${formatCount(before)} → ${formatCount(after)} tokens` : "";
+  const tokens = before && after ? `, ${shortCount(before)} → ${shortCount(after)} tokens` : "";
   return `History compacted${why}: ${messages}${tokens}`;
 }
 
@@ -273,7 +275,7 @@ export function busyLine(
 ): string {
   const facts = [
     elapsedMs >= 1000 ? formatDuration(Math.floor(elapsedMs / 1000) * 1000) : "",
-    tokens >= 100 ? `${formatCount(tokens)} tokens` : "",
+    tokens >= 100 ? `${shortCount(tokens)} tokens` : "",
     "esc to interrupt",
   ].filter(Boolean);
   const line = (): string => `${theme.cyan(frame)} ${activity}… ${theme.dim(`(${facts.join(" · ")})`)}`;

@@ -2,11 +2,12 @@
 // model, a file or a program, and is made plain before it is shown.
 
 import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
+import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
 import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
 import { LIVE_SHELL_LINES, SHELL_RESULT_CHARS, SHELL_RESULT_LINES } from "./limits.ts";
-import { formatDuration, SYMBOLS, type Theme } from "./theme.ts";
+import { SYMBOLS, type Theme } from "./theme.ts";
 import { formatTodos } from "./todo-view.ts";
 
 export interface ToolViewOptions {
