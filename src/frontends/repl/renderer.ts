@@ -1,13 +1,14 @@
 // Every event of a turn → what is shown for it. One exhaustive switch; a new event fails to compile here. Finished lines
 // go to the scrollback once; what still changes (text being written, running tools) is asked for with `liveLines`.
 
+import { contentText } from "@/backend/content.ts";
 import type { EngineEvent, ToolCallInfo, TurnResult } from "@/engine/events.ts";
 import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
 import { shortCount } from "@/lib/text.ts";
 import { type FlowOutput, markdownFlow, plainFlow, type TextFlow } from "./text-flow.ts";
 import { SYMBOLS, type Theme } from "./theme.ts";
-import { finishedLines, outputText, runningLines, type ToolViewOptions } from "./tool-view.ts";
+import { finishedLines, runningLines, type ToolViewOptions } from "./tool-view.ts";
 
 export interface RendererOptions {
   output: FlowOutput;
@@ -190,7 +191,7 @@ export class EventRenderer {
     const finished = { call, result: shown, durationMs, live, seenDiff: this.#seenDiffs.delete(call.toolCallId) };
     this.#endFlows();
     this.#commit("tool", finishedLines(finished, this.#view()));
-    if (live || result.status === "error") this.lastOutput = outputText(result);
+    if (live || result.status === "error") this.lastOutput = contentText(result.output);
     this.activity = "Working";
   }
 

@@ -1,6 +1,7 @@
 // One tool call as lines: `• Name subject`, then `└ result`. Everything but the bullet and the signs comes from a
 // model, a file or a program, and is made plain before it is shown.
 
+import { contentText } from "@/backend/content.ts";
 import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
 import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
@@ -78,7 +79,7 @@ function bullet(result: ToolOutcome, theme: Theme): string {
 function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }: ToolViewOptions): string[] {
   const { call, result, live, seenDiff } = finished;
   const room = Math.max(16, columns - 6);
-  const text = outputText(result);
+  const text = contentText(result.output);
   if (result.outcome === "interrupted") return [theme.yellow("interrupted")];
   if (result.outcome === "denied") return [theme.yellow(truncate(toPlainLine(text) || "denied", room))];
   if (result.status === "error") return shortened(text, room, { theme, expandable }).map(theme.red);
@@ -121,9 +122,4 @@ function outputLines(text: string): string[] {
     .split("\n")
     .map((line) => line.trimEnd())
     .filter((line) => line !== "");
-}
-
-export function outputText(result: Pick<ToolOutcome, "output">): string {
-  if (typeof result.output === "string") return result.output;
-  return result.output.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
 }
