@@ -73,8 +73,10 @@ export function toDecision(request: ApprovalRequest, answer: Answer<Verdict> | n
 
 /** One line for the scrollback, so that it says what was answered. */
 export function decisionLine(decision: Decision, theme: Theme): string {
-  if (decision.behavior === "allow")
-    return theme.dim(decision.addRules?.length ? "  yes, and don't ask again" : "  yes");
+  if (decision.behavior === "allow") {
+    const scope = decision.addRules?.[0]?.scope;
+    return theme.dim(scope ? `  yes, and don't ask again ${WHERE[scope]}` : "  yes");
+  }
   return theme.yellow(decision.reason && !decision.interrupt ? `  no: ${toPlainLine(decision.reason)}` : "  no");
 }
 
