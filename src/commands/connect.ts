@@ -277,8 +277,8 @@ async function withWindows(
     if (typed !== "") return { ...record, contextWindows: windowsOf(unknown, parseWindow(typed)) };
   }
   io.stderr(
-    `Note: the endpoint does not say how large the context window of ${shown} is. Without it long conversations cannot\n` +
-      "be compacted in time; --context-window TOKENS tells us.\n",
+    `Note: the endpoint does not say how large the context window is of ${shown}.\n` +
+      "Long conversations may not be compacted in time; --context-window TOKENS tells us.\n",
   );
   return record;
 }
