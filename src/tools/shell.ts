@@ -31,8 +31,16 @@ export interface RunningShell {
 export interface Shells {
   /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes. */
   start(command: ShellCommand, onBytes: (bytes: Uint8Array) => void): RunningShell;
+  /** Keeps a program that is started elsewhere, in a process group of its own, from outliving this process. */
+  guard(): Guard;
   /** Ends what is still running, and what finished commands left in their process group. */
   killAll(): Promise<void>;
+}
+
+export interface Guard extends Disposable {
+  /** For the program's environment. */
+  readonly env: Record<string, string>;
+  started(pid: number): void;
 }
 
 /** A flood of output is garbage as soon as it is read; left alone, the collector lets memory grow with it. */
@@ -84,8 +92,19 @@ export function createShells(watchdog: Watchdog): Shells {
     return shell;
   };
 
+  const guard = (): Guard => {
+    const mark = `${randomUUID()}.`;
+    watchdog.begin(mark);
+    return {
+      env: { [MARK_VARIABLE]: mark },
+      started: (pid) => watchdog.started(mark, pid),
+      [Symbol.dispose]: () => watchdog.end(mark),
+    };
+  };
+
   return {
     start,
+    guard,
     killAll: async () => {
       await Promise.all([...running].map((shell) => shell.kill()));
       const groups = [...remaining];
