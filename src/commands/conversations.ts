@@ -116,7 +116,7 @@ export async function runConversationsList(
       value: (conversations) => conversations.map(shown),
       text: (conversations) => {
         if (conversations.length === 0) return "No conversations.\n";
-        const columns = [{ title: "ID" }, { title: "TITLE", shrink: true }, { title: "LAST MESSAGE" }, { title: "" }];
+        const columns = [{ title: "ID" }, { title: "TITLE", shrink: true }, { title: "LAST" }, { title: "" }];
         const rows = conversations.map((item) => [
           item.id,
           item.summary ?? "-",
