@@ -54,7 +54,7 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
     ...(await checkProviders(core, args.probe === true)),
   ];
   let findings = await look();
-  const repairs = args.fix ? await repairAll(core, findings, args, io, now) : [];
+  const repairs = args.fix ? await repairAll(core, findings, { yes: args.yes === true, io, now }) : [];
   if (repairs.some((repair) => repair.done)) {
     findings = await look(await openSettings({ paths: core.paths, cwd: core.cwd }));
   }
@@ -69,9 +69,7 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
 async function repairAll(
   core: Core,
   findings: Finding[],
-  args: DoctorArgs,
-  io: Io,
-  now: () => number,
+  { yes, io, now }: { yes: boolean; io: Io; now: () => number },
 ): Promise<Report["repairs"]> {
   const repairs: Report["repairs"] = [];
   let backup: string | undefined;
@@ -79,7 +77,7 @@ async function repairAll(
     if (!repair) continue;
     const { description } = repair;
     try {
-      if (repair.askFirst && !args.yes && !(await io.confirm?.(`${description}?`))) {
+      if (repair.askFirst && !yes && !(await io.confirm?.(`${description}?`))) {
         repairs.push({
           id,
           description,
