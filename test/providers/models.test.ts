@@ -401,6 +401,21 @@ describe("servers that bend the rules", () => {
     });
   });
 
+  test.each(Object.values(PROTOCOLS))("%s: what it counts wrongly is not counted", async (handle) => {
+    for (const usage of [
+      { input: -5, output: -7 },
+      { input: 1e308, output: 1e308 },
+      JSON.parse('{"input":"12","output":null}'),
+    ]) {
+      await using server = await startModelServer([{ text: "ok", usage }]);
+      const { last } = await call(testAdapter(serverEnv(server.url)), request(handle));
+      if (last?.type !== "done") throw new Error("no reply");
+      const { costUsd = 0, ...counts } = last.message.usage;
+      expect(Number.isFinite(costUsd) && costUsd >= 0).toBe(true);
+      expect(Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
+    }
+  });
+
   test("arguments nested without end are not run and break nothing", async () => {
     const args = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
     await using server = await startModelServer([{ toolCalls: [{ id: "c", name: "Bash", args }] }]);
