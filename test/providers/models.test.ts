@@ -425,6 +425,20 @@ describe("servers that bend the rules", () => {
     });
   });
 
+  test("a list without end is given up", async () => {
+    const piece = "x".repeat(1_000_000);
+    const body = () =>
+      new ReadableStream({
+        // The response stays open, yet the question is answered.
+        start: (controller) => {
+          for (let count = 0; count < 33; count += 1) controller.enqueue(piece);
+        },
+      });
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body()) });
+    const env = testEnv({ VLLM_BASE_URL: server.url.origin, VLLM_API_KEY: "k" });
+    expect(await testAdapter(env).listModels()).toEqual([]);
+  });
+
   test("a tool name that providers refuse does not spoil the conversation", async () => {
     await using server = await startModelServer([{ text: "ok" }]);
     const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 };
