@@ -237,11 +237,12 @@ function geminiList(body: unknown): EndpointModel[] {
 
 function array(body: unknown, field: string): Record<string, unknown>[] {
   const list = Array.isArray(body) ? body : isRecord(body) ? body[field] : undefined;
-  return Array.isArray(list) ? list.filter(isRecord).filter((item) => text(item.id) ?? text(item.name)) : [];
+  return Array.isArray(list) ? list.filter(isRecord).filter((item) => text(item.id ?? item.name)) : [];
 }
 
+/** No id or name holds control characters; printed, they would steer the terminal. */
 function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return typeof value === "string" && /^\P{C}+$/u.test(value) ? value : undefined;
 }
 
 function number(value: unknown): number | undefined {

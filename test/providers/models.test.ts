@@ -425,6 +425,21 @@ describe("servers that bend the rules", () => {
     });
   });
 
+  test("models that cannot be named are left out of lists", async () => {
+    const data = [
+      { id: "m\u001b[2J" },
+      { id: "a\u202eb" },
+      { id: "" },
+      { id: 5 },
+      null,
+      { id: "ok" },
+      { id: "模型/x y" },
+    ];
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ data }) });
+    const models = await testAdapter(testEnv({ VLLM_BASE_URL: server.url.origin, VLLM_API_KEY: "k" })).listModels();
+    expect(models.map(({ handle }) => handle)).toEqual(["vllm/ok", "vllm/模型/x y"]);
+  });
+
   test("a list without end is given up", async () => {
     const piece = "x".repeat(1_000_000);
     const body = () =>
