@@ -6,8 +6,9 @@ import type { Core } from "@/app.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
+import { findMode, PERMISSION_MODES } from "@/permissions/rules.ts";
 import { backUpDatabase, checkStore, type Finding } from "@/store/doctor.ts";
-import { openSettings } from "@/store/settings.ts";
+import { openSettings, type SettingsStore } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
 import { withCore } from "./context.ts";
 import { checkProviders } from "./doctor-providers.ts";
@@ -50,6 +51,7 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
   const backend = backendRepairs(now);
   const look = async (settings = core.settings) => [
     ...(await checkStore({ paths: core.paths, settings, backend, now })),
+    ...checkModes(settings),
     await checkRipgrep(core),
     ...(await checkProviders(core, args.probe === true)),
   ];
@@ -64,6 +66,22 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
     findings: findings.map(({ repair: _, ...shown }) => shown),
     repairs,
   };
+}
+
+/** A mode that is none parses, and the default is quietly in force instead. */
+function checkModes(settings: SettingsStore): Finding[] {
+  return (["user", "project", "local"] as const).flatMap((scope): Finding[] => {
+    const mode = settings[scope].permissions?.mode;
+    if (mode === undefined || findMode(mode)) return [];
+    return [
+      {
+        id: `permissions.mode.${scope}`,
+        status: "problem",
+        text: `permissions.mode of the ${scope} settings is no mode: ${toPlainLine(mode)}`,
+        hint: `Run \`letta config set permissions.mode MODE --scope ${scope}\`. Modes: ${PERMISSION_MODES.join(", ")}.`,
+      },
+    ];
+  });
 }
 
 async function repairAll(
