@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { closeSync, statSync } from "node:fs";
-import { systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
@@ -211,5 +211,5 @@ function startError(error: unknown, executable: string, cwd: string): ToolError 
   const code = systemErrorCode(error);
   if (code === "ENOENT") return new ToolError(`Executable not found: ${executable}`, { cause: error });
   if (code === "E2BIG") return new ToolError("The command is too long for this system.", { cause: error });
-  return new ToolError(`The shell could not be started: ${(error as Error).message}`, { cause: error });
+  return new ToolError(`The shell could not be started: ${systemReason(error)}`, { cause: error });
 }
