@@ -58,8 +58,10 @@ export function fromPiMessage(
 }
 
 /** OpenAI's Responses API glues the item's id to the call's; only the call's is the protocol's. */
-export function toolCallId(call: Pick<ToolCall, "id">, api: string): string {
-  return api === "openai-responses" ? (call.id.split("|")[0] ?? call.id) : call.id;
+export function toolCallId({ id }: Pick<ToolCall, "id">, api: string): string {
+  // Servers send numbers and nulls, too. The backend gives a call without an id one of its own.
+  if (typeof id !== "string") return "";
+  return api === "openai-responses" ? (id.split("|")[0] ?? id) : id;
 }
 
 /** The strictest of the providers. */
