@@ -201,7 +201,8 @@ function fromConnection(failed: FailedCall): ProviderError {
       ? `The base URL is ${connection.baseUrl}.`
       : undefined;
   return new ProviderError("network", `${connection.kind.label}: ${reason}`, {
-    retryable: true,
+    // A server on this machine that is not running does not come back by being asked again.
+    retryable: !(connection.kind.local && reason === CONNECTION_REFUSED),
     cause,
     ...(hint === undefined ? {} : { hint }),
   });
@@ -265,9 +266,10 @@ const STATUS_TEXT: Record<number, string> = {
   504: "gateway timeout",
   529: "overloaded",
 };
+const CONNECTION_REFUSED = "connection refused";
 const CONNECT_TEXT: Record<string, string> = {
-  ConnectionRefused: "connection refused",
-  ECONNREFUSED: "connection refused",
+  ConnectionRefused: CONNECTION_REFUSED,
+  ECONNREFUSED: CONNECTION_REFUSED,
   ECONNRESET: "the connection was reset",
   FailedToOpenSocket: "no connection (is the address right?)",
   ENOTFOUND: "the host name does not resolve",
