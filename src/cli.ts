@@ -6,6 +6,7 @@ import type { CommandContext } from "@/commands/context.ts";
 import type { FoundCommand } from "@/commands/registry.ts";
 import { EXIT_CODES } from "@/exit-codes.ts";
 import { codeOf, formatError, LettaError } from "@/lib/errors.ts";
+import { escapeDeceptive } from "@/lib/terminal-text.ts";
 import { readEnv } from "@/store/env.ts";
 
 export async function runCli(argv: string[], vars?: Record<string, string | undefined>): Promise<number> {
@@ -23,7 +24,7 @@ export async function runCli(argv: string[], vars?: Record<string, string | unde
     const { runRoot } = await import("@/commands/root.ts");
     return await runRoot(rest, context);
   } catch (error) {
-    console.error(formatError(error, { stack: env.debug }));
+    console.error(escapeDeceptive(formatError(error, { stack: env.debug })));
     return EXIT_CODES[codeOf(error)];
   }
 }

@@ -1,5 +1,6 @@
 // Strict parsing of the global flags: every value is checked here, before anything is opened or created.
 
+import { parseDuration } from "@/lib/duration.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { parseRuleList } from "@/permissions/rules.ts";
@@ -49,7 +50,8 @@ export function checkConflicts(flags: GlobalFlags, mode: "headless" | "interacti
     const { mode: needed } = FLAGS[name];
     if (needed === "both" || needed === mode) continue;
     if (mode === "headless") throw usage(`--${name} needs a terminal and does not go with -p`);
-    throw usage(`--${name} works only with -p`);
+    const hint = name === "continue" ? "letta alone goes on with this folder's last conversation." : undefined;
+    throw usage(`--${name} works only with -p`, hint);
   }
   for (const { flag, not = [], needs } of CONFLICTS) {
     if (!(flag in flags)) continue;
@@ -60,17 +62,6 @@ export function checkConflicts(flags: GlobalFlags, mode: "headless" | "interacti
     }
   }
   checkConversation(flags);
-}
-
-/** `10m`, `1h30m`, `90s`, `500ms`; a bare number is seconds. Null when it is none of these. */
-export function parseDuration(text: string): number | null {
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text) * 1000);
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return null;
-  const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-  const parts = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g);
-  return Math.round(
-    [...parts].reduce((sum, part) => sum + Number(part[1]) * unitMs[part[2] as keyof typeof unitMs], 0),
-  );
 }
 
 /** A prompt such as `- first point` or `--verbose is broken` is text: flags have no white space in their name. */
@@ -161,7 +152,7 @@ function parseValue(name: FlagName, flag: FlagDef, text: string): unknown {
       return value;
     }
     case "duration": {
-      const value = parseDuration(text);
+      const value = parseDuration(text, "s");
       if (!value) throw usage(`--${name} needs a time such as 90s, 10m or 1h30m, not "${text}"`);
       return value;
     }

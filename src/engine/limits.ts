@@ -1,6 +1,7 @@
 // Fixed limits of the engine, and the budgets a turn was given.
 
 import type { UsageStatistics } from "@/backend/wire.ts";
+import { formatSeconds } from "@/lib/duration.ts";
 import { LettaError } from "@/lib/errors.ts";
 import type { TurnLimits } from "./events.ts";
 
@@ -63,7 +64,7 @@ export class Budget {
   }
 
   timedOut(): LettaError {
-    return limitError(`Time limit reached (${this.limits.timeoutMs} ms)`, "--timeout");
+    return limitError(`Time limit reached (${formatSeconds(this.limits.timeoutMs ?? 0)})`, "--timeout");
   }
 }
 

@@ -5,6 +5,15 @@ export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** For a place with little room: `950`, `1.2k`, `45k`, `1.3M`. */
+export function shortCount(count: number): string {
+  const tenths = (value: number): string => String(Math.round(value * 10) / 10);
+  if (count < 1000) return String(count);
+  if (count < 9950) return `${tenths(count / 1000)}k`;
+  if (count < 999_500) return `${Math.round(count / 1000)}k`;
+  return `${tenths(count / 1_000_000)}M`;
+}
+
 /** `1 file`, `2 files`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
@@ -34,4 +43,9 @@ export function cutMiddle(
 ): string {
   if (text.length <= head + tail) return text;
   return `${takeHead(text, head)}\n${note(text.length - head - tail)}\n${takeTail(text, tail)}`;
+}
+
+/** One word for a POSIX shell and for fish, whatever is in it. */
+export function shellQuote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -4,11 +4,12 @@
 
 import { lstatSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
+import { shellQuote } from "@/lib/text.ts";
 import type { Redirect, Word } from "@/shell/ast.ts";
 import { expandGlob } from "@/shell/expand-glob.ts";
 import { parseShell } from "@/shell/parser.ts";
 import { isHarmlessRedirect, type Plain, type PlainCommand, type PlainItem, toPlain } from "@/shell/plain.ts";
-import { quoteIfNeeded, quoteWord } from "@/shell/quote.ts";
+import { quoteIfNeeded } from "@/shell/quote.ts";
 import { findReads } from "@/shell/read-only.ts";
 import { innerScript, openWrapper } from "@/shell/wrappers.ts";
 import type { EffectiveRule } from "./decide.ts";
@@ -148,7 +149,7 @@ class Walk {
     const home = toPlace(places.cwd, "/", places).real;
     const stays = sure && next.every((directory) => toPlace(directory, "/", places).real === home);
     this.#where = { directories: sure ? next : this.#possible, moved: this.#where.moved || !stays };
-    return { ok: true, run: `cd ${quoteWord(name)}`, detail: "" };
+    return { ok: true, run: `cd ${shellQuote(name)}`, detail: "" };
   }
 
   #command({ words, redirects }: PlainCommand): Proof {
@@ -181,7 +182,7 @@ class Walk {
   #argv(argv: string[], outer: string[] = []): Proof {
     const name = argv[0]!;
     if (name === "command" && argv.length === 3 && argv[1] === "-v" && outer.length === 0)
-      return { ok: true, run: argv.map(quoteWord).join(" "), detail: "" };
+      return { ok: true, run: argv.map(shellQuote).join(" "), detail: "" };
     const wrapped = openWrapper(argv);
     if (wrapped && outer.length < 32) return this.#argv(wrapped.inner, [...outer, ...wrapped.outer]);
     const script = innerScript(argv);
@@ -249,13 +250,13 @@ class Walk {
     if (isHarmlessRedirect(redirect)) return `${fd}${operator}${target.text}`;
     if (operator !== "<" || fd !== "") return refuse(`writes ${target.text}`);
     const step = this.#mayRead([target.text], undefined, false);
-    return step ? { ok: false, reason: step.reason } : `<${quoteWord(target.text)}`;
+    return step ? { ok: false, reason: step.reason } : `<${shellQuote(target.text)}`;
   }
 }
 
 /** Quoted like the others, a builtin is still found; a keyword no longer is one. */
 function quoteFirstBare(word: string, index: number): string {
-  return index === 0 ? quoteIfNeeded(word) : quoteWord(word);
+  return index === 0 ? quoteIfNeeded(word) : shellQuote(word);
 }
 
 /** A deny rule about some files: a search below a folder would read them. */

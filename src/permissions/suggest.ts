@@ -3,11 +3,12 @@
 // scope adds every rule of it.
 
 import { dirname } from "node:path";
+import { shellQuote } from "@/lib/text.ts";
 import type { Word } from "@/shell/ast.ts";
 import { baseName } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
 import { isHarmlessRedirect, type PlainCommand, toPlain } from "@/shell/plain.ts";
-import { quoteIfNeeded, quoteWord } from "@/shell/quote.ts";
+import { quoteIfNeeded } from "@/shell/quote.ts";
 import { scanShell } from "@/shell/scan.ts";
 import type { Decision } from "./decide.ts";
 import { isInWorkspace, type Places, toPlace } from "./places.ts";
@@ -49,7 +50,7 @@ export function findAllowFlag(
   if (open.every(({ target }) => isWorkspaceEdit(target, places))) return "--permission-mode acceptEdits";
   const rules = open.map(({ target }) => flagRule(target, places, findOpen));
   if (rules.some((rule) => rule === undefined)) return "--yolo";
-  return `--allowedTools ${quoteWord([...new Set(rules)].join(","))}`;
+  return `--allowedTools ${shellQuote([...new Set(rules)].join(","))}`;
 }
 
 function isWorkspaceEdit(target: PermissionTarget, places: Places): boolean {

@@ -2,6 +2,7 @@
 // network.
 
 import { CONNECT_HINT, ProviderError } from "@/backend/model.ts";
+import { parseDuration } from "@/lib/duration.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { Env } from "@/store/env.ts";
 import type { ProviderRecord, Secrets } from "@/store/secrets.ts";
@@ -90,6 +91,15 @@ export function connectedHint(connections: Connection[]): string {
   return `Connected: ${connections.map(({ name }) => name).join(", ")}.`;
 }
 
+/** By its name or by the provider it connects to. */
+export function findConnection(connections: Connection[], typed: string): Connection {
+  const found =
+    connections.find(({ name }) => name === typed) ??
+    connections.find(({ kind }) => kind.id === typed || kind.aliases.includes(typed));
+  if (found === undefined) throw notFound(`no connected provider is called "${typed}"`, connectedHint(connections));
+  return found;
+}
+
 /** How to fix a missing or refused key. */
 export function keyHint(connection: Pick<Connection, "name" | "kind" | "keyVar" | "source">): string {
   if (connection.source === "env" && connection.keyVar !== undefined) {
@@ -146,16 +156,13 @@ function hasAwsIdentity(env: Env): boolean {
 function timeoutOf(name: string, env: Env): number {
   const stem = name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
   const own = env.provider(`LETTA_CODE_${stem}_TIMEOUT_MS`) ?? env.provider(`${stem}_TIMEOUT_MS`);
-  return (own === undefined ? undefined : parseTimeout(own)) ?? env.providerTimeoutMs;
+  return (own === undefined ? null : parseTimeout(own)) ?? env.providerTimeoutMs;
 }
 
-/** `600s`, `10m`, milliseconds, or `false|off|none|disabled` (0). Undefined when it is none of these. */
-export function parseTimeout(text: string): number | undefined {
+/** `600s`, `10m`, a bare number of milliseconds, or `false|off|none|disabled` (0). Null when it is none of these. */
+export function parseTimeout(text: string): number | null {
   if (/^(false|off|none|disabled)$/i.test(text)) return 0;
-  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h)?$/.exec(text.trim());
-  if (match === null) return undefined;
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match[2] ?? "ms"] ?? 1;
-  return Math.round(Number(match[1]) * unit);
+  return parseDuration(text.replace(/\s/g, ""), "ms");
 }
 
 function notConnected(kind: ProviderKind, connections: Connection[]): ProviderError {

@@ -1,10 +1,8 @@
-// Words back into shell text that every shell reads as exactly these words.
+// Words back into shell text.
 
-export function quoteWord(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
-}
+import { shellQuote } from "@/lib/text.ts";
 
-/** Single quotes where they are needed only; for people and for rules. */
+/** Quoted where needed only; for people and for rules. */
 export function quoteIfNeeded(word: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) && !word.startsWith("=") ? word : quoteWord(word);
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) && !word.startsWith("=") ? word : shellQuote(word);
 }

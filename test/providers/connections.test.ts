@@ -104,8 +104,8 @@ test.each([
   ["1500", 1500],
   ["250ms", 250],
   ["off", 0],
-  ["soon", undefined],
-])("timeout %s", (text, expected) => expect(parseTimeout(text)).toBe(expected as number));
+  ["soon", null],
+])("timeout %s", (text, expected) => expect(parseTimeout(text)).toBe(expected as number | null));
 
 test("the nearest timeout wins", async () => {
   const vars = {

@@ -6,7 +6,6 @@ import { type ModelAssistantMessage, type ModelUsage, ProviderError } from "@/ba
 import type { CompactionStats, SendBody, StopReason, StreamChunk, UsageStatistics } from "@/backend/wire.ts";
 import { orAbort } from "@/lib/abort.ts";
 import { codeOf } from "@/lib/errors.ts";
-import { untilAbort } from "./abort.ts";
 import { getAgent } from "./agents.ts";
 import { compact, needsCompaction } from "./compaction.ts";
 import type { LocalContext } from "./context.ts";
@@ -19,6 +18,7 @@ import { assertFits, type ModelConfig, resolveConfig } from "./model-config.ts";
 import { callChunks, ReplyStream, repairCallIds } from "./reply.ts";
 import { endChunks, type RunEnd, storePartial } from "./runs.ts";
 import { usageTokens } from "./tokens.ts";
+import { untilAbort } from "./until-abort.ts";
 import { loadWindow, toModelMessages } from "./window.ts";
 import { toRunFailure } from "./wire-error.ts";
 

@@ -6,8 +6,8 @@ import { type ModelMessage, type ModelUsage, ProviderError } from "@/backend/mod
 import type { CompactionStats } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { clip, cutMiddle } from "@/lib/text.ts";
-import { untilAbort } from "./abort.ts";
 import type { ModelConfig } from "./model-config.ts";
+import { untilAbort } from "./until-abort.ts";
 import type { WindowEntry } from "./window.ts";
 
 const DEFAULT_CLIP_CHARS = 50_000;

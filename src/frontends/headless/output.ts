@@ -3,6 +3,7 @@
 
 import { contentText } from "@/backend/content.ts";
 import type { EngineEvent } from "@/engine/events.ts";
+import { formatSeconds } from "@/lib/duration.ts";
 import type { LineStream } from "./line-stream.ts";
 import { toLines } from "./lines.ts";
 import type { HeadlessOptions } from "./options.ts";
@@ -140,8 +141,4 @@ function thousands(count: number): string {
 function describeDenial({ call, reason, allowFlag }: Extract<EngineEvent, { type: "auto_decided" }>): string {
   const denied = `denied ${call.tool} ${call.title}: ${reason.detail}`;
   return allowFlag === undefined ? denied : `${denied}; ${allowFlag} would allow it`;
-}
-
-function formatSeconds(ms: number): string {
-  return `${Math.round(ms / 100) / 10} s`;
 }

@@ -1,6 +1,7 @@
 // Our requests to the client (may this tool run, please run that tool) and their replies, matched by id. Any number may
 // be open at once; each ends by a reply, its time limit, the end of its turn, or the client going away.
 
+import { formatSeconds } from "@/lib/duration.ts";
 import type { LineSink } from "./line-stream.ts";
 import type { ClientRequest } from "./schema.ts";
 
@@ -51,7 +52,7 @@ export class ClientRequests {
       };
       const onAbort = () => withdraw("The turn was interrupted.");
       const timer = setTimeout(
-        () => withdraw(`The client did not answer within ${Math.round(timeoutMs / 1000)} s.`),
+        () => withdraw(`The client did not answer within ${formatSeconds(timeoutMs)}.`),
         timeoutMs,
       );
       signal.addEventListener("abort", onAbort);

@@ -5,6 +5,7 @@ import { requireLocalBackend } from "@/agent/choose-backend.ts";
 import type { App, AppOptions } from "@/app.ts";
 import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
 import { codeOf, formatError } from "@/lib/errors.ts";
+import { escapeDeceptive } from "@/lib/terminal-text.ts";
 import { LineStream } from "./line-stream.ts";
 import type { HeadlessOptions } from "./options.ts";
 import { createOutput } from "./output.ts";
@@ -22,7 +23,8 @@ export async function startHeadless(
   using stop = watchStop({ watchParent: appOptions.env.parentAgentId !== undefined });
   const writer = openWriter(1);
   const lines = new LineStream(writer);
-  const note = (text: string) => console.error(text);
+  // Notes quote models, servers and file names; standard error is mostly a terminal, which would obey them.
+  const note = (text: string) => console.error(escapeDeceptive(text));
   const output = createOutput(options, { writer, lines, note });
   const io: HeadlessIo = { writer, lines, output, stop, note, stdin: () => Bun.stdin.stream(), session: null };
   // Opening the store and waiting for a pipe overlap. A failure is reported where it is awaited below.
@@ -65,6 +67,10 @@ async function openApp(options: AppOptions): Promise<App> {
 
 /** Null when no prompt is needed. */
 async function readPrompt(appOptions: AppOptions, options: HeadlessOptions, note: (text: string) => void) {
+  const given = options.prompt.trim() !== "" || options.promptFile !== undefined || options.files.length > 0;
+  if (options.bidirectional && given) {
+    note("the prompt on the command line is not used: --input-format stream-json takes messages from stdin");
+  }
   if (options.dryRun || options.bidirectional) return null;
   const [{ buildPrompt }, { readPipedInput }] = await Promise.all([import("./prompt.ts"), import("./stdin.ts")]);
   return buildPrompt({

@@ -3,10 +3,11 @@
 
 import type { Decision, EngineEvent } from "@/engine/events.ts";
 import { escapeDeceptive, toPlainLine, wrap } from "@/lib/terminal-text.ts";
+import { shortCount } from "@/lib/text.ts";
 import type { RuleSuggestion } from "@/permissions/types.ts";
 import type { Answer, Choice } from "./choice.ts";
-import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
-import { formatCount, type Theme } from "./theme.ts";
+import { formatChange, formatDiff, plainPath } from "./diff-view.ts";
+import type { Theme } from "./theme.ts";
 
 export type ApprovalRequest = Extract<EngineEvent, { type: "approval_requested" }>;
 
@@ -31,7 +32,7 @@ export function approvalBlock(request: ApprovalRequest, { theme, columns, cwd }:
   const room = Math.max(10, columns - 3);
   if (request.diffs.length > 0) {
     for (const diff of request.diffs) {
-      lines.push(`  ${escapeDeceptive(shortPath(diff.path, cwd))} ${formatChange(diff, theme)}`);
+      lines.push(`  ${escapeDeceptive(plainPath(diff.path, cwd))} ${formatChange(diff, theme)}`);
       lines.push(
         ...formatDiff(diff, { theme, columns: room, limit: REVIEW_LINES, review: true }).map((line) => `  ${line}`),
       );
@@ -72,8 +73,10 @@ export function toDecision(request: ApprovalRequest, answer: Answer<Verdict> | n
 
 /** One line for the scrollback, so that it says what was answered. */
 export function decisionLine(decision: Decision, theme: Theme): string {
-  if (decision.behavior === "allow")
-    return theme.dim(decision.addRules?.length ? "  yes, and don't ask again" : "  yes");
+  if (decision.behavior === "allow") {
+    const scope = decision.addRules?.[0]?.scope;
+    return theme.dim(scope ? `  yes, and don't ask again ${WHERE[scope]}` : "  yes");
+  }
   return theme.yellow(decision.reason && !decision.interrupt ? `  no: ${toPlainLine(decision.reason)}` : "  no");
 }
 
@@ -129,7 +132,7 @@ function limited(lines: string[]): string[] {
   const hidden = lines.length - MAX_ARGUMENT_LINES;
   // The end is as telling as the beginning: a long harmless command may end in a harmful one.
   const half = MAX_ARGUMENT_LINES / 2;
-  return [...lines.slice(0, half), `… ${formatCount(hidden)} more lines …`, ...lines.slice(-half)];
+  return [...lines.slice(0, half), `… ${shortCount(hidden)} more lines …`, ...lines.slice(-half)];
 }
 
 function reasonText({ reason }: ApprovalRequest): string {

@@ -1,11 +1,14 @@
 // Every event of a turn → what is shown for it. One exhaustive switch; a new event fails to compile here. Finished lines
 // go to the scrollback once; what still changes (text being written, running tools) is asked for with `liveLines`.
 
+import { contentText } from "@/backend/content.ts";
 import type { EngineEvent, ToolCallInfo, TurnResult } from "@/engine/events.ts";
+import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, truncate, wrap } from "@/lib/terminal-text.ts";
+import { shortCount } from "@/lib/text.ts";
 import { type FlowOutput, markdownFlow, plainFlow, type TextFlow } from "./text-flow.ts";
-import { formatCount, formatDuration, SYMBOLS, type Theme } from "./theme.ts";
-import { finishedLines, outputText, runningLines, type ToolViewOptions } from "./tool-view.ts";
+import { SYMBOLS, type Theme } from "./theme.ts";
+import { finishedLines, runningLines, type ToolViewOptions } from "./tool-view.ts";
 
 export interface RendererOptions {
   output: FlowOutput;
@@ -62,8 +65,6 @@ export class EventRenderer {
     const { theme } = this.options;
     switch (event.type) {
       case "turn_started":
-        this.activity = "Working";
-        break;
       case "step_started":
         this.activity = "Working";
         break;
@@ -188,7 +189,7 @@ export class EventRenderer {
     const finished = { call, result: shown, durationMs, live, seenDiff: this.#seenDiffs.delete(call.toolCallId) };
     this.#endFlows();
     this.#commit("tool", finishedLines(finished, this.#view()));
-    if (live || result.status === "error") this.lastOutput = outputText(result);
+    if (live || result.status === "error") this.lastOutput = contentText(result.output);
     this.activity = "Working";
   }
 
@@ -261,7 +262,7 @@ function describeCompaction({ stats, trigger }: Extract<EngineEvent, { type: "co
   if (!stats) return `History compacted${why}`;
   const messages = `${stats.messages_count_before} → ${stats.messages_count_after} messages`;
   const { context_tokens_before: before, context_tokens_after: after } = stats;
-  const tokens = before && after ? `, ${formatCount(before)} → ${formatCount(after)} tokens` : "";
+  const tokens = before && after ? `, ${shortCount(before)} → ${shortCount(after)} tokens` : "";
   return `History compacted${why}: ${messages}${tokens}`;
 }
 
@@ -273,7 +274,7 @@ export function busyLine(
 ): string {
   const facts = [
     elapsedMs >= 1000 ? formatDuration(Math.floor(elapsedMs / 1000) * 1000) : "",
-    tokens >= 100 ? `${formatCount(tokens)} tokens` : "",
+    tokens >= 100 ? `${shortCount(tokens)} tokens` : "",
     "esc to interrupt",
   ].filter(Boolean);
   const line = (): string => `${theme.cyan(frame)} ${activity}… ${theme.dim(`(${facts.join(" · ")})`)}`;

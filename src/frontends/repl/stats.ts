@@ -1,8 +1,8 @@
 // What one sitting has used, for `/usage` and the farewell.
 
 import type { TurnResult } from "@/engine/events.ts";
-import { plural } from "@/lib/text.ts";
-import { formatCount, formatDuration } from "./theme.ts";
+import { formatDuration } from "@/lib/duration.ts";
+import { plural, shortCount } from "@/lib/text.ts";
 
 export class Stats {
   turns = 0;
@@ -32,11 +32,11 @@ export class Stats {
   }
 
   lines(now: number): string[] {
-    const cached = this.cachedTokens > 0 ? ` (${formatCount(this.cachedTokens)} cached)` : "";
+    const cached = this.cachedTokens > 0 ? ` (${shortCount(this.cachedTokens)} cached)` : "";
     const cost = this.costUsd === null ? "" : ` · $${this.costUsd.toFixed(this.costUsd < 1 ? 4 : 2)}`;
     return [
       `${formatDuration(now - this.startedAt)} here · ${formatDuration(this.apiMs)} waiting for the model`,
-      `${plural(this.turns, "turn")} · ${plural(this.steps, "step")} · ${formatCount(this.promptTokens)} tokens in${cached} · ${formatCount(this.completionTokens)} out${cost}`,
+      `${plural(this.turns, "turn")} · ${plural(this.steps, "step")} · ${shortCount(this.promptTokens)} tokens in${cached} · ${shortCount(this.completionTokens)} out${cost}`,
     ];
   }
 }

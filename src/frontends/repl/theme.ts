@@ -36,19 +36,3 @@ export function createTheme(colors: boolean): Theme {
     inverse: paint.inverse,
   };
 }
-
-/** `850ms`, `3.2s`, `2m 05s`, `1h 04m`. */
-export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)}ms`;
-  const seconds = Math.floor(ms / 1000);
-  if (seconds < 60) return `${(ms / 1000).toFixed(ms < 9950 ? 1 : 0)}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, "0")}s`;
-  return `${Math.floor(seconds / 3600)}h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")}m`;
-}
-
-/** `950`, `1.2k`, `45k`, `1.3M`. */
-export function formatCount(count: number): string {
-  if (count < 1000) return String(count);
-  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 9950 ? 1 : 0)}k`;
-  return `${(count / 1_000_000).toFixed(1)}M`;
-}

@@ -1,12 +1,14 @@
 // One tool call as lines: `• Name subject`, then `└ result`. Everything but the bullet and the signs comes from a
 // model, a file or a program, and is made plain before it is shown.
 
+import { contentText } from "@/backend/content.ts";
 import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
+import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
-import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
+import { formatChange, formatDiff, plainPath } from "./diff-view.ts";
 import { LIVE_SHELL_LINES, SHELL_RESULT_CHARS, SHELL_RESULT_LINES } from "./limits.ts";
-import { formatDuration, SYMBOLS, type Theme } from "./theme.ts";
+import { SYMBOLS, type Theme } from "./theme.ts";
 import { formatTodos } from "./todo-view.ts";
 
 export interface ToolViewOptions {
@@ -77,14 +79,14 @@ function bullet(result: ToolOutcome, theme: Theme): string {
 function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }: ToolViewOptions): string[] {
   const { call, result, live, seenDiff } = finished;
   const room = Math.max(16, columns - 6);
-  const text = outputText(result);
+  const text = contentText(result.output);
   if (result.outcome === "interrupted") return [theme.yellow("interrupted")];
   if (result.outcome === "denied") return [theme.yellow(truncate(toPlainLine(text) || "denied", room))];
   if (result.status === "error") return shortened(text, room, { theme, expandable }).map(theme.red);
   const diffs = result.diff ?? [];
   if (diffs.length > 0)
     return diffs.flatMap((diff) => [
-      diffs.length > 1 ? `${shortPath(diff.path, cwd)} ${formatChange(diff, theme)}` : formatChange(diff, theme),
+      diffs.length > 1 ? `${plainPath(diff.path, cwd)} ${formatChange(diff, theme)}` : formatChange(diff, theme),
       ...(seenDiff ? [] : formatDiff(diff, { theme, columns: room })),
     ]);
   const todos = formatTodos(call.args, theme);
@@ -120,9 +122,4 @@ function outputLines(text: string): string[] {
     .split("\n")
     .map((line) => line.trimEnd())
     .filter((line) => line !== "");
-}
-
-export function outputText(result: Pick<ToolOutcome, "output">): string {
-  if (typeof result.output === "string") return result.output;
-  return result.output.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
 }

@@ -46,7 +46,8 @@ process.exitCode = await startHeadless(
   appOptionsFrom(flags, context, false),
   headlessOptionsFrom(flags, positionals, selectionFrom(flags, "headless")),
   async () => {
-    if (name === "broken") throw new LettaError("storage", "the store is damaged", { hint: "Run letta doctor." });
+    if (name === "broken")
+      throw new LettaError("storage", "the store is damaged\u001b[2J\u202e", { hint: "Run letta doctor." });
     const app = await openTestApp(Array.from({ length: 9 }, () => SCRIPTS[name]!));
     return { ...app, close: async () => await app[Symbol.asyncDispose]() };
   },

@@ -103,17 +103,17 @@ test("no prompt", async () => {
   expect(exitCode).toBe(2);
 });
 
-test("a failure before there is an app: one error, one result", async () => {
+test("a failure before there is an app: one error, one result; the terminal obeys neither", async () => {
   const { stdout, stderr, exitCode } = await start("broken", ["-p", "hi", "--output-format", "stream-json"]).end();
   const lines = stdout
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(lines).toMatchObject([
-    { type: "error", session_id: "startup", message: "the store is damaged", event_seq: 1 },
+    { type: "error", session_id: "startup", message: "the store is damaged\u001b[2J\u202e", event_seq: 1 },
     { type: "result", subtype: "error", is_error: true, error: { code: "storage", hint: "Run letta doctor." } },
   ]);
-  expect(stderr).toBe("Error: the store is damaged\nRun letta doctor.\n");
+  expect(stderr).toBe("Error: the store is damaged\\x1b[2J\\u202e\nRun letta doctor.\n");
   expect(exitCode).toBe(1);
 });
 
@@ -161,7 +161,7 @@ test("a reader that leaves: the turn is aborted, exit 0, nothing on stderr but t
 
 test("a full device: exit 1 with a message, the turn aborted", async () => {
   const { stderr, exitCode } = await shell("LETTA -p hi --output-format stream-json > /dev/full", "flood");
-  expect(stderr).toEndWith("Error: cannot write to standard output: the device is full");
+  expect(stderr).toEndWith("Error: cannot write to standard output: no space left on device");
   expect(exitCode).toBe(1);
 });
 
@@ -175,6 +175,13 @@ test("stdin closed before the turn ends: the queue is finished", async () => {
   const args = ["-p", "--input-format", "stream-json"];
   const { stdout, exitCode } = await start("echo", args, new Blob([line, line])).end();
   expect(lastLine(stdout)).toMatchObject({ type: "result", subtype: "success" });
+  expect(exitCode).toBe(0);
+});
+
+test("a prompt beside stream-json input is not dropped silently", async () => {
+  const run = start("echo", ["-p", "--input-format", "stream-json", "hi"], new Blob([]));
+  const { stderr, exitCode } = await run.end();
+  expect(stderr).toContain("the prompt on the command line is not used");
   expect(exitCode).toBe(0);
 });
 

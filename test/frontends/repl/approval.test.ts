@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { type ApprovalRequest, approvalBlock, approvalChoice, toDecision } from "@/frontends/repl/approval.ts";
+import {
+  type ApprovalRequest,
+  approvalBlock,
+  approvalChoice,
+  decisionLine,
+  toDecision,
+} from "@/frontends/repl/approval.ts";
 import { createTheme } from "@/frontends/repl/theme.ts";
 import type { RuleSuggestion } from "@/permissions/types.ts";
 import type { FileDiff } from "@/tools/define-tool.ts";
@@ -119,4 +125,13 @@ test.each([
   [null, { behavior: "deny", reason: "The user cancelled.", interrupt: true }],
 ] as const)("%j", (answer, decision) =>
   expect(toDecision(request({ suggestions: [session, local] }), answer as never)).toEqual(decision as never),
+);
+
+test.each([
+  [{ behavior: "allow" }, "  yes"],
+  [{ behavior: "allow", addRules: [local] }, "  yes, and don't ask again in this project"],
+  [{ behavior: "deny", reason: "because" }, "  no: because"],
+  [{ behavior: "deny", reason: "The user cancelled.", interrupt: true }, "  no"],
+] as const)("%j stays in the scrollback as %j", (decision, line) =>
+  expect(decisionLine(decision as never, createTheme(false))).toBe(line),
 );

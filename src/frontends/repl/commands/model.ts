@@ -1,5 +1,5 @@
 import { noteRecentModel } from "@/agent/recent-models.ts";
-import { formatCount } from "../theme.ts";
+import { shortCount } from "@/lib/text.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const model: ReplCommand = {
@@ -52,7 +52,7 @@ async function pick(session: Parameters<ReplCommand["run"]>[1]): Promise<string 
       value: record.handle,
       label: record.handle,
       hint: [
-        record.max_context_window ? `${formatCount(record.max_context_window)} context` : "",
+        record.max_context_window ? `${shortCount(record.max_context_window)} context` : "",
         record.handle === session.model ? "current" : "",
       ]
         .filter(Boolean)
