@@ -246,6 +246,7 @@ function isMentioned(pattern: ShellPattern, flat: string): boolean {
 
 /** More words, and nobody looks at them one by one. */
 const MAX_PATH_WORDS = 512;
+const MAX_GLOBS = 16;
 
 /** Words of a command that may name files: operands, values of options, redirect targets, files a glob stands for. Null
  *  when there are too many. */
@@ -256,7 +257,9 @@ export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string
     for (const file of writes) addPathWord(words, file);
     if (words.size > MAX_PATH_WORDS) return null;
   }
-  for (const pattern of scan.globs) {
+  const globs = [...new Set(scan.globs)];
+  if (globs.length > MAX_GLOBS) return null;
+  for (const pattern of globs) {
     const names = expandGlob(pattern, cwd);
     if (!names) return null;
     for (const name of names) addPathWord(words, name);
@@ -275,7 +278,7 @@ function addPathWord(words: Set<string>, word: string): void {
 
 function splitOptionValue(word: string): string[] {
   const parts = [word.startsWith("-") ? word.slice(2) : word];
-  for (const separator of ["=", ":"]) if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
+  for (const separator of ["=", ":", "@"]) if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
   return parts;
 }
 

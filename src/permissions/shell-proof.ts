@@ -35,6 +35,9 @@ interface Where {
   moved: boolean;
 }
 
+/** Files of one command that are looked at one by one. */
+const MAX_READS = 512;
+const MAX_GLOBS = 16;
 /** Nested `bash -c`. */
 const MAX_DEPTH = 4;
 
@@ -169,7 +172,8 @@ class Walk {
   /** Words with the names of files in the place of globs; null when that cannot be said. */
   #expand(words: Word[]): string[] | null {
     if (words.every(({ kind }) => kind === "literal")) return words.map(({ text }) => text);
-    if (this.#where.directories.length > 1) return null;
+    if (this.#where.directories.length > 1 || words.filter(({ kind }) => kind === "globbed").length > MAX_GLOBS)
+      return null;
     const argv: string[] = [];
     for (const word of words) {
       const names = word.kind === "globbed" ? expandGlob(word.pattern, this.#where.directories[0]!) : [];
@@ -214,6 +218,8 @@ class Walk {
   /** Null when every path may be read from every directory this may run in. */
   #mayRead(paths: string[], below: string | undefined, searches: boolean): ReadStep | null {
     const { places, rules } = this.context;
+    if (paths.length > MAX_READS)
+      return { behavior: "ask", reason: { by: "shell", detail: "it names more files than are looked at" } };
     for (const start of this.#where.directories) {
       const directory = below === undefined ? start : isAbsolute(below) ? below : `${start}/${below}`;
       for (const path of below === undefined ? paths : [".", ...paths]) {

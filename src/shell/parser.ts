@@ -40,6 +40,8 @@ export function parseShell(text: string): Parse {
     return { ok: true, script: parser.whole(), odd: parser.limits.odd };
   } catch (error) {
     if (error instanceof NotUnderstood) return { ok: false, why: error.message };
+    // Nesting is bounded; should a bound be missing somewhere, the stack is one.
+    if (error instanceof RangeError) return { ok: false, why: "nested too deeply" };
     throw error;
   }
 }
@@ -69,7 +71,7 @@ class Parser implements Cursor {
   }
 
   script(): Script {
-    return this.#deeper(() => {
+    return this.deeper(() => {
       const script = this.#list();
       if (this.text[this.at] !== ")") throw new NotUnderstood("an unbalanced parenthesis");
       // Where the text of a here-document lies that starts in there, shells disagree.
@@ -80,13 +82,13 @@ class Parser implements Cursor {
   }
 
   nested(text: string): Script {
-    return this.#deeper(() => {
+    return this.deeper(() => {
       const parser = new Parser(text, this.limits);
       return text.trim() === "" ? { items: [] } : parser.whole();
     });
   }
 
-  #deeper<Result>(read: () => Result): Result {
+  deeper<Result>(read: () => Result): Result {
     if (++this.limits.depth > MAX_DEPTH) throw new NotUnderstood("nested too deeply");
     const result = read();
     this.limits.depth -= 1;
@@ -167,7 +169,7 @@ class Parser implements Cursor {
     if (++this.limits.commands > MAX_COMMANDS) throw new NotUnderstood("more than 64 commands");
     const keyword = this.#keyword();
     if (keyword !== "") {
-      const compound = this.#deeper(() => this.#compound(keyword));
+      const compound = this.deeper(() => this.#compound(keyword));
       if (compound) return compound;
     }
     if (this.text[this.at] === "(") return this.#parenthesis();
@@ -335,7 +337,7 @@ class Parser implements Cursor {
     this.#blanks();
     if (/^\([ \t]*\)/.test(this.text.slice(this.at, this.at + 20))) this.at = this.text.indexOf(")", this.at) + 1;
     this.#newlines();
-    const body = this.#deeper(() => this.#command());
+    const body = this.deeper(() => this.#command());
     if (body.kind !== "compound") throw new NotUnderstood("a function without a group");
     const scripts = [
       { items: [{ pipeline: { negated: false, timed: false, commands: [body] }, operator: "" as const }] },
@@ -487,7 +489,7 @@ class Parser implements Cursor {
     }
     redirect.body = lines.join("\n");
     if (quoted || !/[$`]/.test(redirect.body)) return;
-    const scripts = this.#deeper(() => new WordReader(new Parser(redirect.body!, this.limits)).readBody());
+    const scripts = this.deeper(() => new WordReader(new Parser(redirect.body!, this.limits)).readBody());
     redirect.target = { ...target, scripts };
   }
 }

@@ -154,6 +154,8 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   comm: { operands: "paths", max: 2, flags: "123iz", long: ["check-order", "nocheck-order", "total"] },
   od: { operands: "paths", flags: "abcdfovx", valued: "AtNj" },
   hexdump: { operands: "paths", flags: "bCcdovx", valued: "ns" },
+  // A second operand is written.
+  xxd: { operands: "paths", max: 1, flags: "bpu", valued: "clsg" },
   strings: { operands: "paths", flags: "af", valued: "n" },
   cksum: { operands: "paths" },
   md5sum: HASH,

@@ -22,6 +22,8 @@ export interface ShellScan {
 const MAX_COMMANDS = 2_048;
 /** Words of a wrapper looked at as the start of its inner command. */
 const MAX_WRAPPER_WORDS = 64;
+/** Words of an inner command that are listed. */
+const MAX_INNER_WORDS = 256;
 const MAX_TEXTS = 128;
 const MAX_DEPTH = 8;
 
@@ -125,7 +127,7 @@ function addWrapped(scan: ShellScan, argv: string[], depth: number): void {
   if (argv.length > MAX_WRAPPER_WORDS) scan.dynamic = true;
   const end = Math.min(argv.length, MAX_WRAPPER_WORDS);
   for (let at = 1; at < end; at++) {
-    const inner = argv.slice(at);
+    const inner = argv.slice(at, at + MAX_INNER_WORDS);
     const name = baseName(inner[0]!);
     // Suffixes of an inner wrapper are suffixes of this one.
     if (WRAPPERS.has(name) && !SHELLS.has(name)) scan.commands.push({ argv: inner, writes: [] });

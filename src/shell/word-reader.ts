@@ -34,6 +34,8 @@ export interface Cursor {
   at: number;
   /** Reads a script up to its closing parenthesis, which is consumed. */
   script(): Script;
+  /** Runs `read` one level deeper; ends the parse where that is too deep. */
+  deeper<Result>(read: () => Result): Result;
   /** Parses text of its own, such as the inside of backquotes. */
   nested(text: string): Script;
 }
@@ -135,6 +137,10 @@ export class WordReader {
       case "]":
         this.#odden("`[`");
         this.#glob(char);
+        return;
+      case "#":
+        cursor.at += 1;
+        this.#literal(char);
         return;
       case "{":
         this.#brace();
@@ -341,12 +347,12 @@ export class WordReader {
       return;
     }
     cursor.at += 2;
-    this.#balanced("}", "{", inDouble);
+    cursor.deeper(() => this.#balanced("}", "{", inDouble));
     this.#expansion("`${`", start, false);
   }
 
   #arithmetic(close: "))" | "]"): void {
-    this.#balanced(close, close === "]" ? "[" : "(", false);
+    this.#cursor.deeper(() => this.#balanced(close, close === "]" ? "[" : "(", false));
     this.#dynamic = true;
     this.#inert = false;
   }
