@@ -2,7 +2,7 @@
 // and in fact. `broad` matching is for deny, ask and alwaysAsk: anything that may be covered is.
 
 import { join } from "node:path";
-import { expandGlob } from "@/shell/expand-glob.ts";
+import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
 import { baseName, unquoted } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
 import { type Plain, type PlainCommand, parsePlainWords, toPlain } from "@/shell/plain.ts";
@@ -152,9 +152,12 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   if (allowsEveryCommand(rule) || allowsText(rule, call.command)) return true;
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
-  const { commands, uncertain } = call.scan;
+  const { commands, uncertain, globs } = call.scan;
   if (commands.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
-  return uncertain && isMentioned(pattern, call.flat);
+  if (uncertain && isMentioned(pattern, call.flat)) return true;
+  // A file may be called `push`, and `git p*` mean `git push`.
+  const spelled = pattern.words.slice(1).some((word) => globs.some((glob) => matchesGlob(glob, word)));
+  return spelled && isMentioned(pattern, call.flat);
 }
 
 interface ShellPattern {
@@ -278,7 +281,8 @@ function addPathWord(words: Set<string>, word: string): void {
 
 function splitOptionValue(word: string): string[] {
   const parts = [word.startsWith("-") ? word.slice(2) : word];
-  for (const separator of ["=", ":", "@"]) if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
+  for (const separator of ["=", ":", "@"])
+    if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
   return parts;
 }
 

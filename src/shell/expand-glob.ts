@@ -37,6 +37,11 @@ function isGlob(segment: string): boolean {
   return /(?:^|[^\\])(?:\\\\)*[*?]/.test(segment);
 }
 
+/** Could this one name replace the glob? */
+export function matchesGlob(pattern: string, name: string): boolean {
+  return !name.includes("/") && !pattern.includes("/") && toRegExp(pattern).test(name);
+}
+
 /** As without `dotglob`: a leading dot must be written. */
 function toRegExp(segment: string): RegExp {
   const source = segment.replace(/\\([\s\S])|[*?]|[^*?\\]+/g, (piece, escaped: string | undefined) =>

@@ -412,6 +412,8 @@ class Parser implements Cursor {
     this.#blanks();
     if (!this.#atWord()) throw new NotUnderstood("a redirect without its target");
     const redirect: Redirect = { operator, fd, target: this.#readWord() };
+    if (/^\d+$/.test(redirect.target.source) && /[<>]/.test(text[this.at] ?? ""))
+      throw new NotUnderstood("a redirect without its target");
     if (operator === "<<" || operator === "<<-") {
       this.#odden("a here-document");
       this.#waiting.push(redirect);

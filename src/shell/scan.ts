@@ -101,6 +101,8 @@ function addCommand(scan: ShellScan, command: LooseCommand, depth: number): void
   const { argv } = command;
   if (argv.length < 2) return;
   const name = baseName(argv[0]!);
+  // It joins its words and reads them again.
+  if (name === "eval") addText(scan, argv.slice(1).join(" "), depth + 1);
   if (SHELLS.has(name)) {
     for (const word of argv.slice(1, MAX_WRAPPER_WORDS))
       if (/\s/.test(word) || !word.startsWith("-")) addText(scan, word, depth + 1);
