@@ -21,7 +21,7 @@ import {
   createLinkFollower,
   createPlaces,
   expandHome,
-  type Place,
+  type KnownDirectory,
   type Places,
   toPlace,
 } from "./places.ts";
@@ -78,7 +78,7 @@ class Checker implements PermissionChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
   readonly #isGitHarmless = createGitConfigCheck();
-  readonly #findCwd: () => Place;
+  readonly #findCwd: () => KnownDirectory;
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
   #derived: {
