@@ -3,6 +3,7 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
+import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
@@ -24,6 +25,7 @@ import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
 import { createToolServices, type ToolServices } from "@/tools/services.ts";
+import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
@@ -51,6 +53,8 @@ export interface AppOptions {
   interactive: boolean;
   /** `--tools`. */
   tools?: string[];
+  /** `--toolset`: beats what is saved, for this process. */
+  toolset?: ToolsetChoice;
   /** `--no-system-info-reminder` is false. */
   systemInfoReminder?: boolean;
   /** `--record FILE`, `--replay FILE`. */
@@ -71,6 +75,8 @@ export interface App extends Core {
   permissions: PermissionChecker;
   trust: Trust;
   tools: ToolRegistry;
+  /** The tools a request would carry, and names of `--tools` that do not exist. */
+  selectTools(request: ToolRequest): ReturnType<ToolRegistry["select"]>;
   services: ToolServices;
   /** File changes of past turns. */
   shadow: ShadowStore;
@@ -79,6 +85,16 @@ export interface App extends Core {
   serverKey: string;
   /** Stops background tasks, closes the database. */
   close(): Promise<void>;
+}
+
+/** What decides about the tools of a request. Ids are null for what does not exist yet. */
+export interface ToolRequest {
+  agentId: string | null;
+  conversationId: string | null;
+  /** Handle; null while none is connected. */
+  model: string | null;
+  /** A person can answer. */
+  interactive: boolean;
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -123,6 +139,15 @@ export async function openApp(options: AppOptions): Promise<App> {
     permissions,
     trust,
     tools,
+    selectTools: ({ agentId, conversationId, model, interactive }) =>
+      tools.select({
+        toolset: resolveToolset(model, [
+          options.toolset,
+          findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
+        ]),
+        ...(options.tools && { only: options.tools }),
+        interactive,
+      }),
     services,
     shadow,
     serverKey: `local:${paths.local}`,
@@ -134,8 +159,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   };
   const engine = createEngine({
     backend,
-    selectTools: (approver) =>
-      tools.select({ ...(options.tools && { only: options.tools }), interactive: approver === "front_end" }).tools,
+    selectTools: ({ approver, ...request }) =>
+      app.selectTools({ ...request, interactive: approver === "front_end" }).tools,
     permissions,
     services,
     leases: createLeases(db),

@@ -7,6 +7,7 @@ import { jsonSchemaOf } from "@/lib/json-schema.ts";
 import type { PermissionTarget } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
+import type { ToolsetNames } from "./toolsets.ts";
 
 /** How a call may overlap the other calls of its batch (engine/scheduler.ts). */
 export type Resource =
@@ -62,7 +63,10 @@ export interface DiffHunk {
 
 /** What tools, front ends and mods share. `Args` is the validated argument object. */
 export interface Tool<Args = never> {
+  /** As the model calls it; the same tool can have another name in another toolset. */
   readonly name: string;
+  /** The toolsets it is in, and its name in each. Undefined: in all of them, as `name`. */
+  readonly toolsets?: ToolsetNames;
   readonly description: string;
   /** JSON Schema sent to the model, derived from the valibot schema, or given by the owner of an external tool. */
   readonly parameters: Record<string, unknown>;
@@ -88,6 +92,8 @@ export type AnyTool = Tool<unknown>;
 
 export interface ToolSpec<Schema extends GenericSchema> {
   name: string;
+  /** Default: the default set, as `name`. Empty: only by name (`--tools`). */
+  toolsets?: ToolsetNames;
   description: string;
   args: Schema;
   /** Default: one `tool` target, which asks unless a rule allows it. */
@@ -106,12 +112,16 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
   let parameters: Record<string, unknown> | undefined;
   return {
     name: spec.name,
+    toolsets: spec.toolsets ?? { default: spec.name },
     description: spec.description.trim(),
     get parameters() {
       parameters ??= jsonSchemaOf(spec.args);
       return parameters;
     },
-    parse: (args) => parseArguments(spec.name, spec.args, args),
+    // A method: a message names the tool as the model called it.
+    parse(args) {
+      return parseArguments(this.name, spec.args, args);
+    },
     targets: spec.targets ?? ((args) => [{ kind: "tool", name: spec.name, args: asRecord(args) }]),
     resource: spec.resource ?? (() => ({ kind: "barrier" })),
     title: spec.title ?? ((args) => firstText(asRecord(args))),
