@@ -1,5 +1,6 @@
 // The built-in tools, in the order they are sent. One line each.
 
+import { applyPatchTool } from "./apply-patch.ts";
 import { askUserQuestionTool } from "./ask-user-question.ts";
 import { bashTool } from "./bash.ts";
 import type { AnyTool } from "./define-tool.ts";
@@ -24,6 +25,7 @@ export function builtinTools(): AnyTool[] {
     editTool,
     multiEditTool,
     writeTool,
+    applyPatchTool,
     globTool,
     grepTool,
     lsTool,
