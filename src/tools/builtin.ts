@@ -5,30 +5,61 @@ import { askUserQuestionTool } from "./ask-user-question.ts";
 import { bashTool } from "./bash.ts";
 import type { AnyTool } from "./define-tool.ts";
 import { editTool } from "./edit.ts";
+import { execCommandTool } from "./exec-command.ts";
+import {
+  globFilesTool,
+  listDirectoryTool,
+  readFileTool,
+  replaceTool,
+  searchFileContentTool,
+  writeFileTool,
+} from "./gemini-files.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { lsTool } from "./ls.ts";
 import { multiEditTool } from "./multi-edit.ts";
 import { readTool } from "./read.ts";
+import { readManyFilesTool } from "./read-many-files.ts";
+import { runShellCommandTool } from "./run-shell-command.ts";
+import { shellCommandTool, shellTool } from "./shell-command.ts";
 import { taskOutputTool } from "./task-output.ts";
 import { taskStopTool } from "./task-stop.ts";
 import { todoWriteTool } from "./todo-write.ts";
+import { updatePlanTool } from "./update-plan.ts";
+import { viewImageTool } from "./view-image.ts";
 import { writeTool } from "./write.ts";
+import { writeStdinTool } from "./write-stdin.ts";
+import { writeTodosTool } from "./write-todos.ts";
 
 export function builtinTools(): AnyTool[] {
   return [
     askUserQuestionTool,
     bashTool,
+    execCommandTool,
+    writeStdinTool,
+    runShellCommandTool,
+    shellCommandTool,
+    shellTool,
     taskOutputTool,
     taskStopTool,
     readTool,
+    readFileTool,
+    readManyFilesTool,
+    viewImageTool,
     editTool,
     multiEditTool,
+    replaceTool,
     writeTool,
+    writeFileTool,
     applyPatchTool,
     globTool,
+    globFilesTool,
     grepTool,
+    searchFileContentTool,
     lsTool,
+    listDirectoryTool,
     todoWriteTool,
+    updatePlanTool,
+    writeTodosTool,
   ];
 }

@@ -67,6 +67,8 @@ export interface Tool<Args = never> {
   readonly name: string;
   /** The toolsets it is in, and its name in each. Undefined: in all of them, as `name`. */
   readonly toolsets?: ToolsetNames;
+  /** Further names by which people may mean it (`--tools`). */
+  readonly also?: readonly string[];
   readonly description: string;
   /** JSON Schema sent to the model, derived from the valibot schema, or given by the owner of an external tool. */
   readonly parameters: Record<string, unknown>;
@@ -94,6 +96,7 @@ export interface ToolSpec<Schema extends GenericSchema> {
   name: string;
   /** Default: the default set, as `name`. Empty: only by name (`--tools`). */
   toolsets?: ToolsetNames;
+  also?: readonly string[];
   description: string;
   args: Schema;
   /** Default: one `tool` target, which asks unless a rule allows it. */
@@ -113,6 +116,7 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
   return {
     name: spec.name,
     toolsets: spec.toolsets ?? { default: spec.name },
+    also: spec.also ?? [],
     description: spec.description.trim(),
     get parameters() {
       parameters ??= jsonSchemaOf(spec.args);

@@ -17,6 +17,18 @@ export const LIVE_CHARS_PER_WINDOW = 64_000;
 /** A line without an end is passed on in pieces of this size. */
 export const MAX_PENDING_LINE_CHARS = 64_000;
 
+/** How long exec_command waits for its program before it is left running. */
+export const EXEC_YIELD_MS = { default: 10_000, min: 250, max: 30_000 };
+/** The same for write_stdin, after it typed something and when it only looks. */
+export const TYPED_YIELD_MS = { default: 250, min: 250, max: 30_000 };
+export const POLL_YIELD_MS = { default: 5_000, min: 5_000, max: 300_000 };
+/** What a program writes may come a moment after what was typed. */
+export const ECHO_MS = 100;
+export const EXEC_OUTPUT_TOKENS = 10_000;
+/** Output nobody asked for yet; the oldest goes first. */
+export const EXEC_UNREAD_CHARS = 1_000_000;
+export const TERMINAL_SIZE = { columns: 80, rows: 24 };
+
 export const BACKGROUND_MAX_RUNNING = 32;
 export const BACKGROUND_KEPT = 100;
 export const BACKGROUND_READ_BYTES = 1_000_000;

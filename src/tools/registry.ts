@@ -67,7 +67,7 @@ function nameIn(toolset: ToolsetId, tool: AnyTool): string | undefined {
 }
 
 function namesOf(tool: AnyTool): string[] {
-  return [tool.name, ...Object.values(tool.toolsets ?? {})];
+  return [tool.name, ...Object.values(tool.toolsets ?? {}), ...(tool.also ?? [])];
 }
 
 /** The same tool under another name. Its own properties stay where they are: schemas are derived when first needed. */

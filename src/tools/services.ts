@@ -7,6 +7,7 @@ import type { Paths } from "@/store/paths.ts";
 import type { ShadowStore } from "@/store/shadow.ts";
 import { createBackgroundTasks } from "./background.ts";
 import { buildChildEnv } from "./child-env.ts";
+import { createExecSessions, type ExecSessions } from "./exec-sessions.ts";
 import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
 import { cleanOverflowFiles } from "./output.ts";
@@ -22,6 +23,8 @@ export interface ToolServices {
   shells: Shells;
   /** Background shells of this process. */
   background: BackgroundTasks;
+  /** Programs that exec_command left running. */
+  sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
   /** Path of a ripgrep to run, null when there is none. */
@@ -66,8 +69,10 @@ export interface BackgroundTasks {
   readonly directory: string | null;
   /** Starts a command. Without `timeoutMs` it may run as long as this process. Throws ToolError at the limit. */
   start(command: ShellCommand, task: TaskOwner & { timeoutMs?: number }): BackgroundTask;
-  /** Takes over a command whose shell has ended while a process it started still holds the output. */
-  adopt(shell: RunningShell, task: TaskOwner & { title: string }): AdoptedTask;
+  /** Throws ToolError at the limit of running tasks. */
+  ensureRoom(): void;
+  /** Takes over a running command. As `bash`: its shell has ended, a process it started still holds the output. */
+  adopt(shell: RunningShell, task: TaskOwner & { title: string; as: "bash" | "exec" | "monitor" }): AdoptedTask;
   list(): BackgroundTask[];
   find(id: string): BackgroundTask | undefined;
   /** Text since `offset` (bytes of the task's whole output) and the next offset. */
@@ -87,6 +92,8 @@ export interface AdoptedTask {
   task: BackgroundTask;
   /** Where the output goes from now on. */
   push(bytes: Uint8Array): void;
+  /** While true somebody waits for its end and will tell it: no notification is given. */
+  attended: boolean;
 }
 
 export interface ToolServicesOptions {
@@ -103,13 +110,15 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }));
+  const background = createBackgroundTasks({ env, shells });
   let ripgrep: string | null = null;
   return {
     env,
     paths,
     files: createFileStore({ shadow }),
     shells,
-    background: createBackgroundTasks({ env, shells }),
+    background,
+    sessions: createExecSessions({ shells, background }),
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {
       ripgrep ??= findRipgrep(paths, env.all.PATH);

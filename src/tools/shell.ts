@@ -8,6 +8,7 @@ import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
+import { spawnOnTerminal, type TerminalSize } from "./spawn-terminal.ts";
 
 export interface ShellCommand {
   command: string;
@@ -16,6 +17,12 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** Run by this program instead of the usual shell. */
+  shell?: string;
+  /** As a login shell, which reads the user's profile. */
+  login?: boolean;
+  /** On a terminal of this size instead of a pipe without stdin. */
+  terminal?: TerminalSize;
 }
 
 export interface RunningShell {
@@ -26,6 +33,8 @@ export interface RunningShell {
   readonly closed: Promise<void>;
   /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
   kill(): Promise<void>;
+  /** Types into its terminal; absent when it has none. */
+  write?(text: string): void;
 }
 
 export interface Shells {
@@ -46,12 +55,15 @@ export function createShells(watchdog: Watchdog): Shells {
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes) => {
-    const argv = shellCommand(command.command, command.env.PATH, command.strict ?? false);
+    const argv = shellCommand(command);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
-    let child: Spawned;
+    let child: Spawned & Pick<RunningShell, "write">;
     try {
-      child = spawn(argv, command.cwd, { ...command.env, [MARK_VARIABLE]: mark }, onBytes);
+      const env = { ...command.env, [MARK_VARIABLE]: mark };
+      child = command.terminal
+        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
+        : spawn(argv, command.cwd, env, onBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -70,10 +82,13 @@ export function createShells(watchdog: Watchdog): Shells {
         killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
         return killed;
       },
+      ...(child.write && { write: child.write }),
     };
     running.add(shell);
     void Promise.all([child.exited, child.closed]).then(async () => {
       running.delete(shell);
+      // The jobs of a terminal are in groups of their own and end with it.
+      if (command.terminal) await shell.kill();
       if (await isGroupAlive(child.pid)) {
         remaining.set(mark, child.pid);
         watchdog.left(mark, child.pid);
@@ -96,7 +111,7 @@ export function createShells(watchdog: Watchdog): Shells {
   };
 }
 
-interface Spawned {
+export interface Spawned {
   pid: number;
   exited: Promise<number>;
   closed: Promise<void>;
@@ -162,7 +177,9 @@ async function pump(
   }
 }
 
-function shellCommand(command: string, path: string | undefined, strict: boolean): string[] {
+function shellCommand({ command, env, strict = false, shell: program, login = false }: ShellCommand): string[] {
+  const path = env.PATH;
+  if (program !== undefined) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -179,10 +196,14 @@ function shellCommand(command: string, path: string | undefined, strict: boolean
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
-  if (shell) return [shell, "-c", text];
+  if (shell) return [shell, login ? "-lc" : "-c", text];
   const sh = find("sh", "/bin/sh");
   if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
   return [sh, "-c", text];
+}
+
+function takesLogin(program: string): boolean {
+  return /(?:^|\/)(?:bash|zsh)$/.test(program);
 }
 
 function startError(error: unknown, executable: string, cwd: string): ToolError {
