@@ -81,7 +81,7 @@ export function parseMode(text: string): PermissionMode {
 const CANONICAL: Record<string, string> = Object.fromEntries(
   (
     [
-      ["Bash", "shell Shell shell_command ShellCommand exec_command run_shell_command RunShellCommand Monitor"],
+      ["Bash", "shell Shell shell_command ShellCommand exec_command run_shell_command RunShellCommand"],
       ["Read", "read_file ReadFile read_file_gemini ReadFileGemini read_many_files ReadManyFiles view_image ViewImage"],
       ["Write", "write_file WriteFile write_file_gemini WriteFileGemini"],
       ["Edit", "MultiEdit NotebookEdit replace Replace apply_patch ApplyPatch"],
