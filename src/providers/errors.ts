@@ -128,6 +128,10 @@ const AUTH_TEXT =
 const TRANSIENT_TEXT =
   /server error|internal error|service unavailable|overloaded|socket hang up|fetch failed|connection (?:error|ended|lost|closed|reset)|upstream connect|terminated|timed? ?out|econnreset|econnrefused|enotfound|http2/i;
 
+/** What the runtime says when the client library reads a field that is not there or is of another type. */
+const MISREAD_TEXT =
+  /is not an object \(evaluating|is not a function\.? |is not iterable|Maximum call stack size exceeded/;
+
 function fromBody(failed: FailedCall): ProviderError {
   const { facts } = failed;
   const details = readErrorBody(facts.errorBody);
@@ -197,7 +201,8 @@ function fromConnection(failed: FailedCall): ProviderError {
       ? `The base URL is ${connection.baseUrl}.`
       : undefined;
   return new ProviderError("network", `${connection.kind.label}: ${reason}`, {
-    retryable: true,
+    // A server on this machine that is not running does not come back by being asked again.
+    retryable: !(connection.kind.local && reason === CONNECTION_REFUSED),
     cause,
     ...(hint === undefined ? {} : { hint }),
   });
@@ -205,6 +210,16 @@ function fromConnection(failed: FailedCall): ProviderError {
 
 /** No response to look at (Bedrock's SDK), or one the SDK refused for a reason of its own. */
 function fromText(failed: FailedCall): ProviderError {
+  if (failed.facts.status === 200 && MISREAD_TEXT.test(failed.message)) {
+    return new ProviderError(
+      "provider",
+      `${failed.connection.kind.label} sent a reply that does not follow its protocol`,
+      {
+        retryable: true,
+        cause: new Error(failed.message),
+      },
+    );
+  }
   const message = `${failed.connection.kind.label}: ${firstLine(failed.message) || "the call failed"}`;
   const exception = /([A-Za-z]+(?:Exception|Error))/.exec(failed.message)?.[1] ?? "";
   const { code, retryable } = decide(undefined, { names: [exception.toLowerCase()], message: failed.message });
@@ -251,9 +266,10 @@ const STATUS_TEXT: Record<number, string> = {
   504: "gateway timeout",
   529: "overloaded",
 };
+const CONNECTION_REFUSED = "connection refused";
 const CONNECT_TEXT: Record<string, string> = {
-  ConnectionRefused: "connection refused",
-  ECONNREFUSED: "connection refused",
+  ConnectionRefused: CONNECTION_REFUSED,
+  ECONNREFUSED: CONNECTION_REFUSED,
   ECONNRESET: "the connection was reset",
   FailedToOpenSocket: "no connection (is the address right?)",
   ENOTFOUND: "the host name does not resolve",

@@ -46,6 +46,7 @@ export async function listFiles(
     cwd: root,
     maxBytes: GLOB_BUFFER_BYTES,
     signal: context.signal,
+    shells: context.services.shells,
   });
   const paths = run.stdout.split("\0");
   // The piece behind the last NUL is empty, or a path that was cut.
