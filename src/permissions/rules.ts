@@ -93,6 +93,7 @@ const CANONICAL: Record<string, string> = Object.fromEntries(
       ["Glob", "glob glob_gemini GlobGemini"],
       ["Grep", "grep grep_files GrepFiles search_file_content SearchFileContent"],
       ["ListDir", "list_dir list_directory ListDirectory LS"],
+      ["WebFetch", "web_fetch"],
       ["Task", "task Agent agent"],
     ] as const
   ).flatMap(([family, names]) => names.split(" ").map((name) => [name, family])),

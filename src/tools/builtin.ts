@@ -27,6 +27,7 @@ import { taskStopTool } from "./task-stop.ts";
 import { todoWriteTool } from "./todo-write.ts";
 import { updatePlanTool } from "./update-plan.ts";
 import { viewImageTool } from "./view-image.ts";
+import { webFetchTool } from "./web-fetch.ts";
 import { writeTool } from "./write.ts";
 import { writeStdinTool } from "./write-stdin.ts";
 import { writeTodosTool } from "./write-todos.ts";
@@ -58,6 +59,7 @@ export function builtinTools(): AnyTool[] {
     searchFileContentTool,
     lsTool,
     listDirectoryTool,
+    webFetchTool,
     todoWriteTool,
     updatePlanTool,
     writeTodosTool,

@@ -63,6 +63,10 @@ export const GLOB_PATHS = 2_000;
 export const GLOB_BUFFER_BYTES = 50 * 1024 * 1024;
 export const LS_ENTRIES = 1_000;
 
+export const FETCH_BYTES = 5 * 1024 * 1024;
+export const FETCH_TIMEOUT_MS = 15_000;
+export const FETCH_REDIRECTS = 5;
+
 /** Larger files are not kept for undo. */
 export const SHADOW_FILE_BYTES = 50 * 1024 * 1024;
 /** A diff that takes longer to compute is left out. */
