@@ -24,7 +24,7 @@ import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
 import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
-import { createToolServices, type ToolServices } from "@/tools/services.ts";
+import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
 import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
@@ -110,7 +110,13 @@ export async function openApp(options: AppOptions): Promise<App> {
   const trust = await openTrust({ paths, settings });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
-  const services = createToolServices({ env, paths, shadow, isHidden: (path) => permissions.hidesPath(path) });
+  const services = createToolServices({
+    env,
+    paths,
+    shadow,
+    isHidden: (path) => permissions.hidesPath(path),
+    planMode: createPlanMode(() => permissions),
+  });
   const permissions = createPermissionChecker({
     settings,
     trust,
@@ -203,6 +209,22 @@ async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter
   if (options.record === undefined) return adapter;
   const { recordingAdapter } = await import("@/providers/record.ts");
   return recordingAdapter(adapter, options.record);
+}
+
+/** `permissions` is asked when needed: it does not exist yet. */
+function createPlanMode(permissions: () => PermissionChecker): PlanMode {
+  let before: PermissionMode = "standard";
+  return {
+    isOn: () => permissions().mode === "plan",
+    enter: () => {
+      before = permissions().mode;
+      permissions().setMode("plan");
+    },
+    leave: () => {
+      permissions().setMode(before);
+      return permissions().mode;
+    },
+  };
 }
 
 /** A tool that throws something unforeseen has a bug: the model sees one line, the stack is kept for a report. */

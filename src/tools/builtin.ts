@@ -18,6 +18,7 @@ import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { lsTool } from "./ls.ts";
 import { multiEditTool } from "./multi-edit.ts";
+import { enterPlanModeTool, exitPlanModeTool } from "./plan-mode.ts";
 import { readTool } from "./read.ts";
 import { readManyFilesTool } from "./read-many-files.ts";
 import { runShellCommandTool } from "./run-shell-command.ts";
@@ -63,5 +64,7 @@ export function builtinTools(): AnyTool[] {
     todoWriteTool,
     updatePlanTool,
     writeTodosTool,
+    enterPlanModeTool,
+    exitPlanModeTool,
   ];
 }

@@ -4,7 +4,7 @@
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
-import type { PermissionTarget } from "@/permissions/types.ts";
+import type { PermissionTarget, RuleSuggestion } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
 import type { ToolsetNames } from "./toolsets.ts";
@@ -83,6 +83,8 @@ export interface Tool<Args = never> {
   preview?(args: Args, context: Pick<ToolContext, "cwd" | "services" | "conversationId">): Promise<FileDiff[]>;
   /** A person must always answer (questions, plans); an allow rule is not enough. */
   readonly alwaysAsk: boolean;
+  /** Rules a person may add while answering, instead of those that would spare the question. For `alwaysAsk` only. */
+  readonly suggestions?: readonly RuleSuggestion[];
   /** Left out when nobody can answer. */
   readonly interactive: boolean;
   /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
@@ -106,6 +108,7 @@ export interface ToolSpec<Schema extends GenericSchema> {
   title?: Tool<InferOutput<Schema>>["title"];
   preview?: Tool<InferOutput<Schema>>["preview"];
   alwaysAsk?: boolean;
+  suggestions?: readonly RuleSuggestion[];
   interactive?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
 }
@@ -131,6 +134,7 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
     title: spec.title ?? ((args) => firstText(asRecord(args))),
     ...(spec.preview ? { preview: spec.preview } : {}),
     alwaysAsk: spec.alwaysAsk ?? false,
+    ...(spec.suggestions && { suggestions: spec.suggestions }),
     interactive: spec.interactive ?? false,
     run: spec.run,
   };

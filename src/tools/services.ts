@@ -27,10 +27,19 @@ export interface ToolServices {
   sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  planMode: PlanMode;
   /** Path of a ripgrep to run, null when there is none. */
   findRipgrep(): string | null;
   /** True for files that rules keep from the model: searches leave them out. `path` is absolute. */
   isHidden(path: string): boolean;
+}
+
+/** The permission mode in which nothing can be changed, as its tools see it. */
+export interface PlanMode {
+  isOn(): boolean;
+  enter(): void;
+  /** Back to the mode before; returns its name. */
+  leave(): string;
 }
 
 /** Identity of a file's content when a conversation last saw it. */
@@ -103,10 +112,14 @@ export interface ToolServicesOptions {
   shadow: ShadowStore | null;
   /** Default: nothing is hidden. */
   isHidden?: (path: string) => boolean;
+  /** Default: never on. */
+  planMode?: PlanMode;
 }
 
+const NO_PLAN_MODE: PlanMode = { isOn: () => false, enter: () => {}, leave: () => "" };
+
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false } = options;
+  const { env, paths, shadow, isHidden = () => false, planMode = NO_PLAN_MODE } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }));
@@ -119,6 +132,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     shells,
     background,
     sessions: createExecSessions({ shells, background }),
+    planMode,
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {
       ripgrep ??= findRipgrep(paths, env.all.PATH);

@@ -171,6 +171,7 @@ test("letta tools list shows a set as its models see it", async () => {
     "write_stdin",
     "view_image",
     "apply_patch",
+    "web_fetch",
     "update_plan",
   ]);
   const wrong = await runLetta(["tools", "list", "--toolset", "codec"]);
