@@ -84,6 +84,7 @@ class ShellTasks implements BackgroundTasks {
     return {
       task: entry.task,
       push: (bytes) => push(entry, bytes),
+      tell: (text) => this.#tell(entry.task, text),
       get attended() {
         return entry.attended;
       },
@@ -99,6 +100,11 @@ class ShellTasks implements BackgroundTasks {
     throw new ToolError(
       `${running} background tasks are running, the most there may be. Stop one with TaskStop first.`,
     );
+  };
+
+  pathFor = (name: string): string => {
+    this.#directory ??= this.#openDirectory();
+    return join(this.#directory, name);
   };
 
   list = (): BackgroundTask[] => [...this.#entries.values()].map((entry) => entry.task);
@@ -268,7 +274,7 @@ function notification(entry: Entry): string {
   ].join("\n");
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 

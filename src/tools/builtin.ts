@@ -17,6 +17,7 @@ import {
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { lsTool } from "./ls.ts";
+import { monitorTool } from "./monitor.ts";
 import { multiEditTool } from "./multi-edit.ts";
 import { enterPlanModeTool, exitPlanModeTool } from "./plan-mode.ts";
 import { readTool } from "./read.ts";
@@ -42,6 +43,7 @@ export function builtinTools(): AnyTool[] {
     runShellCommandTool,
     shellCommandTool,
     shellTool,
+    monitorTool,
     taskOutputTool,
     taskStopTool,
     readTool,

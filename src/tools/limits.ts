@@ -63,6 +63,16 @@ export const GLOB_PATHS = 2_000;
 export const GLOB_BUFFER_BYTES = 50 * 1024 * 1024;
 export const LS_ENTRIES = 1_000;
 
+export const MONITOR_TIMEOUT_MS = { default: 300_000, min: 1_000, max: 3_600_000 };
+export const MONITOR_BATCH_MS = 200;
+export const MONITOR_LINE_CHARS = 500;
+export const MONITOR_BATCH_CHARS = 3_000;
+/** Notifications that may come at once, and how long until there may be one more. */
+export const MONITOR_TOKENS = 10;
+export const MONITOR_REFILL_MS = 2_000;
+/** A source that was too loud for this long is stopped. */
+export const MONITOR_FLOOD_MS = 30_000;
+
 export const FETCH_BYTES = 5 * 1024 * 1024;
 export const FETCH_TIMEOUT_MS = 15_000;
 export const FETCH_REDIRECTS = 5;

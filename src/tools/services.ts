@@ -78,6 +78,8 @@ export interface BackgroundTasks {
   readonly directory: string | null;
   /** Starts a command. Without `timeoutMs` it may run as long as this process. Throws ToolError at the limit. */
   start(command: ShellCommand, task: TaskOwner & { timeoutMs?: number }): BackgroundTask;
+  /** Path of a further private file beside the logs. */
+  pathFor(name: string): string;
   /** Throws ToolError at the limit of running tasks. */
   ensureRoom(): void;
   /** Takes over a running command. As `bash`: its shell has ended, a process it started still holds the output. */
@@ -90,8 +92,8 @@ export interface BackgroundTasks {
   wait(id: string, timeoutMs: number, signal: AbortSignal): Promise<void>;
   /** INT → TERM → KILL on the whole process group. Resolves when it is gone. */
   stop(id: string): Promise<boolean>;
-  /** Called once per task that ended by itself; the text is a `<task-notification>`. Tasks that ended while nobody
-   *  listened are told to the first listener. Returns the unsubscribe function. */
+  /** Called once per task that ended by itself, and for what tasks tell about themselves; the text is a
+   *  `<task-notification>`. What nobody listened to is told to the first listener. Returns the unsubscribe function. */
   onFinished(listener: (task: BackgroundTask, notification: string) => void): () => void;
   /** Ends every task; called before the process ends. */
   stopAll(): Promise<void>;
@@ -101,6 +103,8 @@ export interface AdoptedTask {
   task: BackgroundTask;
   /** Where the output goes from now on. */
   push(bytes: Uint8Array): void;
+  /** Tells its conversation something about it. */
+  tell(text: string): void;
   /** While true somebody waits for its end and will tell it: no notification is given. */
   attended: boolean;
 }

@@ -2,7 +2,7 @@
 // /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
@@ -21,6 +21,8 @@ export interface ShellCommand {
   shell?: string;
   /** As a login shell, which reads the user's profile. */
   login?: boolean;
+  /** A file stderr is appended to instead. */
+  stderrFile?: string;
   /** On a terminal of this size instead of a pipe without stdin. */
   terminal?: TerminalSize;
 }
@@ -71,7 +73,7 @@ export function createShells(watchdog: Watchdog): Shells {
       const env = { ...command.env, [MARK_VARIABLE]: mark };
       child = command.terminal
         ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
-        : spawn(argv, command.cwd, env, onBytes);
+        : spawn(argv, { ...command, env }, onBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -139,21 +141,22 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  cwd: string,
-  env: Record<string, string>,
+  { cwd, env, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stderrFile">,
   onBytes: (bytes: Uint8Array) => void,
 ): Spawned {
   const pipe = openPipe();
+  const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
   let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
   try {
     const output = pipe ? pipe.writeFd : "pipe";
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: output, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: stderrFd ?? output, detached: true });
   } catch (error) {
     if (pipe) closeSync(pipe.readFd);
     throw error;
   } finally {
     if (pipe) closeSync(pipe.writeFd);
+    if (stderrFd !== null) closeSync(stderrFd);
   }
   const streams = pipe
     ? [Bun.file(pipe.readFd).stream()]
