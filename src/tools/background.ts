@@ -292,7 +292,7 @@ function removeOldLogs(directory: string, now = Date.now()): void {
     if (!name.startsWith(LOGS_PREFIX)) continue;
     const path = join(directory, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
-    const ours = stat?.isDirectory() && stat.uid === process.getuid?.();
-    if (ours && now - stat.mtimeMs > OVERFLOW_MAX_AGE_MS) rmSync(path, { recursive: true, force: true });
+    if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
+    if (now - stat.mtimeMs > OVERFLOW_MAX_AGE_MS) rmSync(path, { recursive: true, force: true });
   }
 }
