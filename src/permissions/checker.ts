@@ -31,6 +31,7 @@ import type {
   PermissionChecker,
   PermissionMode,
   PermissionTarget,
+  ProvenCommand,
   RuleEffect,
   RuleSource,
   RuleSuggestion,
@@ -274,16 +275,13 @@ class Checker implements PermissionChecker {
     decided: { target: PermissionTarget; decision: Decision }[],
     context: DecisionContext,
   ): Verdict {
-    const { behavior, always, reason, run } = worst;
+    const { behavior, always, reason } = worst;
     const { places } = context;
     if (behavior !== "ask")
       return {
         behavior,
         reason,
-        // Only for the call that is this one command.
-        ...(behavior === "allow" &&
-          decided.length === 1 &&
-          run !== undefined && { run: { command: run, closedRoots: places.workspace.map(({ real }) => real) } }),
+        ...(behavior === "allow" && findProven(decided, places)),
         get trace() {
           return worst.trace;
         },
@@ -305,6 +303,16 @@ class Checker implements PermissionChecker {
       },
     };
   }
+}
+
+/** A call runs one command at most; other targets (its directory) do not change what is proven about it. */
+function findProven(
+  decided: { target: PermissionTarget; decision: Decision }[],
+  places: Places,
+): { run?: ProvenCommand } {
+  const shells = decided.filter(({ target }) => target.kind === "shell");
+  const command = shells.length === 1 ? shells[0]!.decision.run : undefined;
+  return command === undefined ? {} : { run: { command, closedRoots: places.workspace.map(({ real }) => real) } };
 }
 
 /** A rule about a tool by its own name (`TodoWrite`, `mcp__x`) also binds a call whose target is of another kind. */

@@ -1,6 +1,16 @@
 // Background shells of this process: their log files, their end, and the one notification each of them gives.
 
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { ToolError } from "@/lib/errors.ts";
 import { formatCount, takeTail } from "@/lib/text.ts";
@@ -11,12 +21,14 @@ import {
   BACKGROUND_READ_BYTES,
   NOTIFICATION_CHARS,
   NOTIFICATION_LINES,
+  OVERFLOW_MAX_AGE_MS,
 } from "./limits.ts";
 import { OutputFile } from "./output-file.ts";
 import { OutputText } from "./output-text.ts";
 import type { BackgroundTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, Shells } from "./shell.ts";
 
+const LOGS_PREFIX = "letta-background-";
 /** Tail kept in memory, for the notification. */
 const TAIL_CHARS = 30_000;
 
@@ -27,6 +39,7 @@ interface Entry {
   log: OutputFile;
   tail: string;
   lines: number;
+  attended: boolean;
   /** Resolves when the task is over and its log complete. */
   ended: PromiseWithResolvers<void>;
   timer?: Timer;
@@ -55,7 +68,7 @@ class ShellTasks implements BackgroundTasks {
   }
 
   start: BackgroundTasks["start"] = (command, { timeoutMs, ...owner }) => {
-    this.#checkLimit();
+    this.ensureRoom();
     let entry: Entry | undefined;
     const early: Uint8Array[] = [];
     const shell = this.shells.start(command, (bytes) => (entry ? push(entry, bytes) : early.push(bytes)));
@@ -77,10 +90,33 @@ class ShellTasks implements BackgroundTasks {
     return added.task;
   };
 
-  adopt: BackgroundTasks["adopt"] = (shell, { title, ...owner }) => {
-    const entry = this.#add(shell, title, owner);
-    void shell.closed.then(() => this.#end(entry, null));
-    return { task: entry.task, push: (bytes) => push(entry, bytes) };
+  adopt: BackgroundTasks["adopt"] = (shell, { title, as, ...owner }) => {
+    const entry = this.#add(shell, title, owner, as);
+    void Promise.all([shell.exited, shell.closed]).then(([code]) => this.#end(entry, as === "bash" ? null : code));
+    return {
+      task: entry.task,
+      push: (bytes) => push(entry, bytes),
+      tell: (text) => this.#tell(entry.task, text),
+      get attended() {
+        return entry.attended;
+      },
+      set attended(value) {
+        entry.attended = value;
+      },
+    };
+  };
+
+  ensureRoom = (): void => {
+    const running = this.list().filter((task) => task.state === "running").length;
+    if (running < BACKGROUND_MAX_RUNNING) return;
+    throw new ToolError(
+      `${running} background tasks are running, the most there may be. Stop one with TaskStop first.`,
+    );
+  };
+
+  pathFor = (name: string): string => {
+    this.#directory ??= this.#openDirectory();
+    return join(this.#directory, name);
   };
 
   list = (): BackgroundTask[] => [...this.#entries.values()].map((entry) => entry.task);
@@ -138,16 +174,8 @@ class ShellTasks implements BackgroundTasks {
     await this.shells.killAll();
   };
 
-  #checkLimit(): void {
-    const running = this.list().filter((task) => task.state === "running").length;
-    if (running < BACKGROUND_MAX_RUNNING) return;
-    throw new ToolError(
-      `${running} background tasks are running, the most there may be. Stop one with TaskStop first.`,
-    );
-  }
-
-  #add(shell: RunningShell, title: string, { agentId, conversationId }: TaskOwner): Entry {
-    const { id, path } = this.#nextLog();
+  #add(shell: RunningShell, title: string, { agentId, conversationId }: TaskOwner, prefix = "bash"): Entry {
+    const { id, path } = this.#nextLog(prefix);
     const entry: Entry = {
       task: {
         id,
@@ -165,6 +193,7 @@ class ShellTasks implements BackgroundTasks {
       log: new OutputFile(path),
       tail: "",
       lines: 0,
+      attended: false,
       ended: Promise.withResolvers(),
     };
     this.#entries.set(id, entry);
@@ -172,18 +201,22 @@ class ShellTasks implements BackgroundTasks {
     return entry;
   }
 
-  #nextLog(): { id: string; path: string } {
+  #nextLog(prefix: string): { id: string; path: string } {
     this.#directory ??= this.#openDirectory();
     // A shared scratchpad may hold the logs of another process.
     for (;;) {
-      const id = `bash_${++this.#count}`;
-      const path = join(this.#directory, `${id}.log`);
-      if (!existsSync(path)) return { id, path };
+      const number = ++this.#count;
+      const path = join(this.#directory, `${prefix}_${number}.log`);
+      // A session's id is a number: its model was trained on numbers.
+      if (!existsSync(path)) return { id: prefix === "exec" ? String(number) : `${prefix}_${number}`, path };
     }
   }
 
   #openDirectory(): string {
-    if (this.env.scratchpad === undefined) return mkdtempSync(join(this.env.tmpdir, "letta-background-"));
+    if (this.env.scratchpad === undefined) {
+      removeOldLogs(this.env.tmpdir);
+      return mkdtempSync(join(this.env.tmpdir, LOGS_PREFIX));
+    }
     mkdirSync(this.env.scratchpad, { recursive: true, mode: 0o700 });
     return this.env.scratchpad;
   }
@@ -197,7 +230,7 @@ class ShellTasks implements BackgroundTasks {
     entry.log.close();
     if (!stopped) {
       entry.task.state = entry.timedOutMs !== undefined || (code ?? 0) !== 0 ? "failed" : "completed";
-      this.#tell(entry.task, notification(entry));
+      if (!entry.attended) this.#tell(entry.task, notification(entry));
     }
     entry.ended.resolve();
   }
@@ -256,7 +289,7 @@ function notification(entry: Entry): string {
   ].join("\n");
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
@@ -269,4 +302,15 @@ function completeCharacters(bytes: Uint8Array): number {
     return needed > back ? bytes.length - back : bytes.length;
   }
   return bytes.length;
+}
+
+/** Logs outlive their process, because the conversation names them; a day is enough. */
+function removeOldLogs(directory: string, now = Date.now()): void {
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(LOGS_PREFIX)) continue;
+    const path = join(directory, name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
+    if (now - stat.mtimeMs > OVERFLOW_MAX_AGE_MS) rmSync(path, { recursive: true, force: true });
+  }
 }

@@ -2,12 +2,13 @@
 // /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
+import { spawnOnTerminal, type TerminalSize } from "./spawn-terminal.ts";
 
 export interface ShellCommand {
   command: string;
@@ -18,6 +19,14 @@ export interface ShellCommand {
   strict?: boolean;
   /** bash without any start-up file, whatever the platform's usual shell. */
   bare?: boolean;
+  /** Run by this program instead of the usual shell. */
+  shell?: string;
+  /** As a login shell, which reads the user's profile. */
+  login?: boolean;
+  /** A file stderr is appended to instead. */
+  stderrFile?: string;
+  /** On a terminal of this size instead of a pipe without stdin. */
+  terminal?: TerminalSize;
 }
 
 export interface RunningShell {
@@ -28,6 +37,8 @@ export interface RunningShell {
   readonly closed: Promise<void>;
   /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
   kill(): Promise<void>;
+  /** Types into its terminal; absent when it has none. */
+  write?(text: string): void;
 }
 
 export interface Shells {
@@ -59,9 +70,12 @@ export function createShells(watchdog: Watchdog): Shells {
     const argv = shellCommand(command);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
-    let child: Spawned;
+    let child: Spawned & Pick<RunningShell, "write">;
     try {
-      child = spawn(argv, command.cwd, { ...command.env, [MARK_VARIABLE]: mark }, onBytes);
+      const env = { ...command.env, [MARK_VARIABLE]: mark };
+      child = command.terminal
+        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
+        : spawn(argv, { ...command, env }, onBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -80,10 +94,13 @@ export function createShells(watchdog: Watchdog): Shells {
         killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
         return killed;
       },
+      ...(child.write && { write: child.write }),
     };
     running.add(shell);
     void Promise.all([child.exited, child.closed]).then(async () => {
       running.delete(shell);
+      // The jobs of a terminal are in groups of their own and end with it.
+      if (command.terminal) await shell.kill();
       if (await isGroupAlive(child.pid)) {
         remaining.set(mark, child.pid);
         watchdog.left(mark, child.pid);
@@ -117,7 +134,7 @@ export function createShells(watchdog: Watchdog): Shells {
   };
 }
 
-interface Spawned {
+export interface Spawned {
   pid: number;
   exited: Promise<number>;
   closed: Promise<void>;
@@ -126,21 +143,22 @@ interface Spawned {
 
 function spawn(
   argv: string[],
-  cwd: string,
-  env: Record<string, string>,
+  { cwd, env, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stderrFile">,
   onBytes: (bytes: Uint8Array) => void,
 ): Spawned {
   const pipe = openPipe();
+  const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
   let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
   try {
     const output = pipe ? pipe.writeFd : "pipe";
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: output, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: stderrFd ?? output, detached: true });
   } catch (error) {
     if (pipe) closeSync(pipe.readFd);
     throw error;
   } finally {
     if (pipe) closeSync(pipe.writeFd);
+    if (stderrFd !== null) closeSync(stderrFd);
   }
   const streams = pipe
     ? [Bun.file(pipe.readFd).stream()]
@@ -183,8 +201,10 @@ async function pump(
   }
 }
 
-function shellCommand({ command, env, strict = false, bare = false }: ShellCommand): string[] {
+function shellCommand(wanted: ShellCommand): string[] {
+  const { command, env, strict = false, bare = false, shell: program, login = false } = wanted;
   const path = env.PATH;
+  if (program !== undefined && !bare) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -203,10 +223,14 @@ function shellCommand({ command, env, strict = false, bare = false }: ShellComma
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
-  if (shell) return [shell, ...(bare && shell.endsWith("zsh") ? ["-f"] : []), "-c", text];
+  if (shell) return [shell, ...(bare && shell.endsWith("zsh") ? ["-f"] : []), login && !bare ? "-lc" : "-c", text];
   const sh = find("sh", "/bin/sh");
   if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
   return [sh, "-c", text];
+}
+
+function takesLogin(program: string): boolean {
+  return /(?:^|\/)(?:bash|zsh)$/.test(program);
 }
 
 function startError(error: unknown, executable: string, cwd: string): ToolError {
