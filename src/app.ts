@@ -10,7 +10,7 @@ import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
-import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
+import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -72,7 +72,7 @@ export interface App extends Core {
   /** Loads the providers when first asked. */
   models: ModelAdapter;
   clientState: ClientState;
-  permissions: PermissionChecker;
+  permissions: ExplainingChecker;
   trust: Trust;
   tools: ToolRegistry;
   /** The tools a request would carry, and names of `--tools` that do not exist. */

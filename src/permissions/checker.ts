@@ -6,14 +6,8 @@ import { createGitConfigCheck } from "@/shell/git-config.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
-import {
-  type Decision,
-  type DecisionContext,
-  decide,
-  type EffectiveRule,
-  findOpenCommands,
-  strictest,
-} from "./decide.ts";
+import { type Decision, type DecisionContext, decide, type EffectiveRule, strictest, walkCommands } from "./decide.ts";
+import { type Explanation, suggestChanges, viewCommand } from "./explain.ts";
 import { coversTool, governsFile } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import {
@@ -28,7 +22,7 @@ import {
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
 import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
-  PermissionChecker,
+  ExplainingChecker,
   PermissionMode,
   PermissionTarget,
   ProvenCommand,
@@ -59,7 +53,7 @@ export interface PermissionCheckerOptions {
   realpath?: (path: string) => string;
 }
 
-export function createPermissionChecker(options: PermissionCheckerOptions): PermissionChecker {
+export function createPermissionChecker(options: PermissionCheckerOptions): ExplainingChecker {
   return new Checker(options);
 }
 
@@ -75,7 +69,7 @@ interface ListedRule {
   inert?: string;
 }
 
-class Checker implements PermissionChecker {
+class Checker implements ExplainingChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
   readonly #isGitHarmless = createGitConfigCheck();
@@ -117,19 +111,30 @@ class Checker implements PermissionChecker {
     this.#chosen = chosen;
   }
 
-  async check(tool: string, targets: PermissionTarget[]): Promise<Verdict> {
-    const {
-      rules,
-      places,
-      mode: { mode, source: modeSource },
-    } = this.#derive();
-    const context: DecisionContext = {
-      mode,
-      modeSource,
-      rules,
-      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
-      isGitHarmless: this.#isGitHarmless,
+  async explain(tool: string, targets: PermissionTarget[]): Promise<Explanation> {
+    const verdict = await this.check(tool, targets);
+    const context = this.#context();
+    return {
+      tool,
+      behavior: verdict.behavior,
+      always: verdict.behavior === "ask" && verdict.always,
+      reason: verdict.reason,
+      trace: verdict.trace,
+      mode: context.mode,
+      modeSource: context.modeSource,
+      commands: targets.flatMap((target) => {
+        if (target.kind !== "shell") return [];
+        const view = viewCommand(target, context);
+        const { run } = verdict.behavior === "allow" ? verdict : {};
+        return [run ? { ...view, run: run.command } : view];
+      }),
+      changes: suggestChanges(verdict),
     };
+  }
+
+  async check(tool: string, targets: PermissionTarget[]): Promise<Verdict> {
+    const context = this.#context();
+    const { rules, mode } = context;
     const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
     const isRuled = rules.some((rule) => coversTool(rule, byName));
     // A tool that names no target is judged by its name, and so is a harmless one that a rule names.
@@ -153,6 +158,22 @@ class Checker implements PermissionChecker {
         }),
       );
     return verdict;
+  }
+
+  /** Knows what links looked like, so it lives for one check only. */
+  #context(): DecisionContext {
+    const {
+      rules,
+      places,
+      mode: { mode, source },
+    } = this.#derive();
+    return {
+      mode,
+      modeSource: source,
+      rules,
+      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
+      isGitHarmless: this.#isGitHarmless,
+    };
   }
 
   hidesPath(path: string): boolean {
@@ -286,7 +307,11 @@ class Checker implements PermissionChecker {
           return worst.trace;
         },
       };
-    const findOpen: FindOpen = (command, cwd) => findOpenCommands(command, cwd, context);
+    const findOpen: FindOpen = (command, cwd) => {
+      const open: ReturnType<FindOpen> = [];
+      walkCommands(command, cwd, context, { onOpen: (part) => open.push(part) });
+      return open;
+    };
     return {
       behavior,
       always,

@@ -299,19 +299,32 @@ function findShellAllow(
   return proveReadOnly(call.plain, cwd, context, { covers }).ok ? first : undefined;
 }
 
-/** The commands no rule covers and no proof allows: for suggestions. */
-export function findOpenCommands(command: string, cwd: string, context: DecisionContext): PlainCommand[] {
+export interface CommandVisitor {
+  onCovered?(part: PlainCommand, rule: EffectiveRule): void;
+  onProven?(part: PlainCommand): void;
+  onOpen?(part: PlainCommand, reason: PermissionReason): void;
+}
+
+/** Goes through the commands of a plain text, saying of each whether a rule covers it, a proof allows it, or neither.
+ *  Returns why the text is not plain; "" when it is. */
+export function walkCommands(command: string, cwd: string, context: DecisionContext, visitor: CommandVisitor): string {
   const { plain } = toShellCall(command);
-  const open: PlainCommand[] = [];
+  if (!plain.ok) return plain.why;
   const allows = context.rules.filter(({ effect }) => effect === "allow");
-  const isCovered = (part: PlainCommand, directory: string | null) =>
-    allows.some((rule) => allowsCommand(rule, part)) && mayRedirect(part, directory, context);
-  const add = (part: PlainCommand) => open.push(part);
-  // In strict mode a proof allows nothing.
-  const covers = (part: PlainCommand, directory: string | null) =>
-    isCovered(part, directory) || (context.mode === "strict" && add(part) > 0);
-  proveReadOnly(plain, cwd, context, { covers, onOpen: add });
-  return open;
+  const isStrict = context.mode === "strict";
+  proveReadOnly(plain, cwd, context, {
+    covers: (part, directory) => {
+      const rule = allows.find((candidate) => allowsEveryCommand(candidate) || allowsCommand(candidate, part));
+      const covered = rule !== undefined && mayRedirect(part, directory, context);
+      if (covered) visitor.onCovered?.(part, rule);
+      // In strict mode a proof allows nothing.
+      else if (isStrict) visitor.onOpen?.(part, { by: "mode", detail: "strict mode asks for it" });
+      return covered || isStrict;
+    },
+    onProven: (part) => visitor.onProven?.(part),
+    onOpen: (part, reason) => visitor.onOpen?.(part, reason),
+  });
+  return "";
 }
 
 /** Files a covered command reads from or writes to by redirect pass the rules of files. `cwd` null: not known. */

@@ -59,7 +59,8 @@ export interface WalkOptions {
   /** A rule covers the command, which then need not be proven. `directory` null: not known where it will run. */
   covers?(command: PlainCommand, directory: string | null): boolean;
   /** Learns what is neither covered nor proven, in the place of a refusal. */
-  onOpen?(command: PlainCommand): void;
+  onOpen?(command: PlainCommand, reason: PermissionReason): void;
+  onProven?(command: PlainCommand): void;
   /** Nested `bash -c`. */
   depth?: number;
 }
@@ -111,7 +112,7 @@ class Walk {
 
   #judge(command: PlainCommand, count: number, operator: PlainItem["operator"]): Proof {
     const name = command.words[0]!.text;
-    const { covers, onOpen } = this.options;
+    const { covers, onOpen, onProven } = this.options;
     const [directory, ...others] = this.#where.directories;
     if (covers?.(command, this.#changed || others.length > 0 ? null : directory!)) {
       this.#changed ||= STATEFUL.has(name);
@@ -125,8 +126,9 @@ class Walk {
         : name === "cd"
           ? this.#cd(command, count, operator)
           : this.#command(command);
+    if (proof.ok) onProven?.(command);
     if (proof.ok || !onOpen) return proof;
-    onOpen(command);
+    onOpen(command, proof.reason);
     this.#changed ||= STATEFUL.has(name);
     return { ok: true, run: "", detail: "" };
   }

@@ -1,5 +1,7 @@
 // The vocabulary of permission checks. Pure values; reading settings is `store/settings.ts`, asking people is a front end.
 
+import type { Explanation } from "./explain.ts";
+
 /** `plan` denies everything that mutates. */
 export type PermissionMode = "unrestricted" | "acceptEdits" | "standard" | "strict" | "plan";
 
@@ -61,6 +63,11 @@ export type Verdict =
       /** Flag that would have allowed it in a headless run, for example `--allowedTools 'Bash(npm test)'`. */
       allowFlag?: string;
     };
+
+/** A checker that can say why. */
+export interface ExplainingChecker extends PermissionChecker {
+  explain(tool: string, targets: PermissionTarget[]): Promise<Explanation>;
+}
 
 /** Decides calls for one process. Live: mode and session rules may change between calls. */
 export interface PermissionChecker {

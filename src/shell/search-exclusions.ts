@@ -45,7 +45,6 @@ const FOLDERS = [
   ".mozilla",
   ".config",
   ".local",
-  ".letta",
 ];
 
 /** What a search leaves out, by name. */

@@ -296,10 +296,10 @@ test("what runs has the options that close what configuration opens", () => {
   expect(run("git stash show -p")).toBe("git stash show --no-ext-diff --no-textconv -p");
   expect(run("git blame a")).toBe("git blame --no-textconv a");
   expect(run("rg x")).toStartWith("rg --no-config x --iglob=!.env ");
-  expect(run("grep -r x src -- y")).toMatch(/^grep -r x src --exclude=.env .*--exclude-dir=.letta -- y$/);
+  expect(run("grep -r x src -- y")).toMatch(/^grep -r x src --exclude=.env .*--exclude-dir=.local -- y$/);
 });
 
 test("what searches leave out asks when it is read", () => {
-  for (const name of EXCLUDED_NAMES.filter((glob) => !/^\.(?:config|local|docker|letta)$/.test(glob)))
+  for (const name of EXCLUDED_NAMES.filter((glob) => !/^\.(?:config|local|docker)$/.test(glob)))
     expect([name, isSecretPath(`/x/${name.replace("*", "a")}`)]).toEqual([name, true]);
 });

@@ -12,7 +12,7 @@ import { createOutput } from "@/frontends/headless/output.ts";
 import { type HeadlessRun, runHeadless } from "@/frontends/headless/run.ts";
 import type { Writer } from "@/frontends/headless/writer.ts";
 import { LettaError } from "@/lib/errors.ts";
-import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
+import type { ExplainingChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -111,7 +111,7 @@ export function options(overrides: Partial<HeadlessOptions> = {}): HeadlessOptio
   };
 }
 
-function allowAll(): PermissionChecker {
+function allowAll(): ExplainingChecker {
   let mode: PermissionMode = "standard";
   return {
     get mode() {
@@ -128,6 +128,7 @@ function allowAll(): PermissionChecker {
     addRule: async () => {},
     hidesPath: () => false,
     listRules: () => [{ effect: "allow", rule: "Bash(git status)", source: "user" }],
+    explain: () => Promise.reject(new Error("nothing is explained here")),
   };
 }
 
