@@ -103,7 +103,6 @@ test("/permissions explain says what would happen, and why", async () => {
   expect(await run("/permissions explain rm x")).toBe(`Bash: asks
   because: shell: \`rm\` is not known
   mode: standard (default)
-
 What would change it
   Allowed for one run with --yolo.`);
 });
