@@ -159,7 +159,7 @@ class Walk {
 
   #command({ words, redirects }: PlainCommand): Proof {
     const argv = this.#expand(words);
-    if (!argv) return refuse("a glob that stands for too much");
+    if (!argv) return refuse("a glob that stands for too much, or looks outside the workspace");
     const proof = this.#argv(argv);
     if (!proof.ok) return proof;
     const parts = [proof.run];
@@ -178,11 +178,19 @@ class Walk {
       return null;
     const argv: string[] = [];
     for (const word of words) {
-      const names = word.kind === "globbed" ? expandGlob(word.pattern, this.#where.directories[0]!) : [];
+      const names = word.kind === "globbed" ? this.#names(word.pattern) : [];
       if (names === null) return null;
       argv.push(...(names.length > 0 ? names : [word.text]));
     }
     return argv;
+  }
+
+  /** Null also where looking for names would look outside of what may be read. */
+  #names(pattern: string): string[] | null {
+    const fixed = pattern.slice(0, pattern.search(/[*?]/));
+    const folder = fixed.slice(0, fixed.lastIndexOf("/") + 1).replace(/\\([\s\S])/g, "$1");
+    if (this.#mayRead([folder === "" ? "." : folder], undefined, false)) return null;
+    return expandGlob(pattern, this.#where.directories[0]!);
   }
 
   #argv(argv: string[], outer: string[] = []): Proof {
@@ -197,6 +205,7 @@ class Walk {
     const found = findReads(argv);
     if (!found.readOnly) return refuse(found.why);
     this.names.add(name);
+    if (found.filesOnly && this.#namesFolder(found.reads)) return refuse(`${name}: of folders`);
     const mayRead = this.#mayRead(found.reads, found.directory, found.searches === true);
     if (mayRead) return { ok: false, reason: mayRead.reason };
     if (found.git) {
@@ -242,6 +251,12 @@ class Walk {
       }
     }
     return null;
+  }
+
+  #namesFolder(paths: string[]): boolean {
+    return paths.some((path) =>
+      this.#where.directories.some((directory) => isFolder(toPlace(path, directory, this.context.places).real)),
+    );
   }
 
   #whyGitMayRun(below: string | undefined): string | null {

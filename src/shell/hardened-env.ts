@@ -2,7 +2,7 @@
 // turn them into something else (`LESSOPEN`, `GIT_EXTERNAL_DIFF`, `RIPGREP_CONFIG_PATH`, `LD_PRELOAD`, exported
 // functions), and their names must mean programs of the system, not files of the workspace.
 
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute } from "node:path";
 
 const KEPT =
@@ -27,6 +27,8 @@ const FIXED: Record<string, string> = {
   // No update checks, no other version of the program because a project asks for it.
   npm_config_offline: "true",
   npm_config_update_notifier: "false",
+  // Where logs go a project may say.
+  npm_config_logs_max: "0",
   COREPACK_ENABLE_NETWORK: "0",
   COREPACK_ENABLE_PROJECT_SPEC: "0",
   GOTOOLCHAIN: "local",
@@ -51,12 +53,15 @@ export function hardenEnv(
   };
 }
 
-/** Without what is relative, below a root the agent may write, or writable for everyone. */
+/** Stand-ins of version managers: a file of the project says which program they start. */
+const SHIMS = /[/\\](?:shims|\.volta[/\\]bin)[/\\]?$/;
+
+/** Without what is relative, below a root the agent may write, writable for everyone, or full of stand-ins. */
 function safePath(path: string, closedRoots: readonly string[]): string {
   return path
     .split(delimiter)
-    .filter((directory) => isAbsolute(directory) && !closedRoots.some((root) => isBelow(directory, root)))
-    .filter((directory) => !isWorldWritable(directory))
+    .filter((directory) => isAbsolute(directory) && !SHIMS.test(directory))
+    .filter((directory) => isSafe(directory, closedRoots))
     .join(delimiter);
 }
 
@@ -64,10 +69,14 @@ function isBelow(path: string, root: string): boolean {
   return root !== "/" && (path === root || path.startsWith(`${root}/`));
 }
 
-function isWorldWritable(directory: string): boolean {
+function isSafe(directory: string, closedRoots: readonly string[]): boolean {
   try {
-    return (statSync(directory).mode & 0o002) !== 0;
+    const places = [directory, realpathSync(directory)];
+    return (
+      !closedRoots.some((root) => places.some((place) => isBelow(place, root))) &&
+      (statSync(directory).mode & 0o002) === 0
+    );
   } catch {
-    return true; // Not there, or not ours to look at.
+    return false; // Not there, or not ours to look at.
   }
 }

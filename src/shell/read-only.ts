@@ -19,6 +19,8 @@ export type ReadOnlyResult =
       git?: true;
       /** Of `git -C`. */
       directory?: string;
+      /** Would read what is in folders, if one is named. */
+      filesOnly?: true;
       /** Reads files below its folders that are not named. */
       searches?: true;
     }
@@ -74,7 +76,9 @@ function findTableReads(name: string, table: ReadOnlyCommand, args: string[]): R
   if (name === "rg") return search("rg", args, paths, ["--no-config"], RIPGREP_EXCLUSIONS);
   if (given.has("r") || given.has("recursive"))
     if (name.endsWith("grep")) return search(name, args, paths, [], GREP_EXCLUSIONS);
-  return { readOnly: true, reads: paths.length === 0 && table.readsCwd ? ["."] : paths, run };
+  const reads = paths.length === 0 && table.readsCwd ? ["."] : paths;
+  // Two folders are compared file by file.
+  return { readOnly: true, reads, run, ...(name === "diff" && { filesOnly: true }) };
 }
 
 function search(

@@ -56,7 +56,8 @@ export async function runShell(request: ShellRequest, context: ToolContext): Pro
  *  command of the model passes it through here. */
 export function asProven(command: ShellCommand, { proven }: Pick<ToolContext, "proven">): ShellCommand {
   if (!proven) return command;
-  const { shell: _, ...rest } = command;
+  // No terminal either: on one, programs page, prompt, and write what they would have printed to files (`nohup`).
+  const { shell: _, terminal: __, ...rest } = command;
   const env = hardenEnv(command.env, proven.closedRoots);
   return { ...rest, command: proven.command, env, login: false, bare: true };
 }

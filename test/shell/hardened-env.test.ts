@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hardenEnv } from "@/shell/hardened-env.ts";
@@ -8,9 +8,10 @@ const root = mkdtempSync(join(tmpdir(), "letta-env-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 test("programs are not taken from where the agent, or everybody, may write", () => {
-  for (const name of ["good", "open", "work/bin"]) mkdirSync(join(root, name), { recursive: true });
+  for (const name of ["good", "open", "work/bin", "tool/shims"]) mkdirSync(join(root, name), { recursive: true });
+  symlinkSync("work/bin", join(root, "link"));
   chmodSync(join(root, "open"), 0o777);
-  const path = ["good", "open", "work/bin", "work", "missing"].map((name) => join(root, name));
+  const path = ["good", "open", "work/bin", "work", "missing", "tool/shims", "link"].map((name) => join(root, name));
   const { PATH } = hardenEnv({ PATH: [".", "bin", "", ...path].join(":") }, [join(root, "work")]);
   expect(PATH).toBe(join(root, "good"));
 });
