@@ -45,6 +45,7 @@ const test = defineCommand({
 
 export const command = defineCommand({
   subCommands: { list, explain, test },
+  default: "list",
 });
 
 export async function runPermissionsList(
