@@ -50,6 +50,8 @@ export interface PermissionCheckerOptions {
   readableDirectories?: () => string[];
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
+  /** Also for what is allowed. */
+  traceAllowed?: boolean;
   realpath?: (path: string) => string;
 }
 
@@ -146,7 +148,7 @@ class Checker implements ExplainingChecker {
     }));
     const worst = strictest(decided.map(({ decision }) => decision));
     const verdict = this.#toVerdict(worst, decided, context);
-    if (verdict.behavior !== "allow")
+    if (verdict.behavior !== "allow" || this.#options.traceAllowed)
       this.#options.trace?.(
         JSON.stringify({
           type: "permission",
@@ -154,6 +156,7 @@ class Checker implements ExplainingChecker {
           behavior: verdict.behavior,
           mode,
           targets: wanted,
+          ...(verdict.behavior === "allow" && verdict.run && { run: verdict.run.command }),
           trace: verdict.trace,
         }),
       );

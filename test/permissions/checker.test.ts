@@ -211,6 +211,9 @@ test("the trace shows what else would have answered", async () => {
   });
   await world.shell("ls");
   expect(lines).toHaveLength(1);
+  const all = await world.reopen({ mode: "standard", traceAllowed: true });
+  await all.shell('ls "a b"');
+  expect(JSON.parse(lines[1]!)).toMatchObject({ behavior: "allow", run: "ls 'a b'" });
 });
 
 const HOSTILE = {
