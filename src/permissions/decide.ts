@@ -288,6 +288,8 @@ function findShellAllow(
 ): EffectiveRule | undefined {
   const whole = allows.find((rule) => allowsEveryCommand(rule) || allowsText(rule, call.command));
   if (whole || !call.plain.ok) return whole;
+  const commands = call.plain.items.flatMap((item) => item.commands);
+  if (!commands.some((command) => allows.some((rule) => allowsCommand(rule, command)))) return undefined;
   // The rest may stand beside what rules cover when it only reads.
   let first: EffectiveRule | undefined;
   const covers = (command: PlainCommand, directory: string | null) => {

@@ -280,7 +280,8 @@ function addPathWord(words: Set<string>, word: string): void {
 }
 
 function splitOptionValue(word: string): string[] {
-  const parts = [word.startsWith("-") ? word.slice(2) : word];
+  // A long option's value stands behind `=`, a short one's may be glued to it.
+  const parts = word.startsWith("--") ? [] : [word.startsWith("-") ? word.slice(2) : word];
   for (const separator of ["=", ":", "@"])
     if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
   return parts;

@@ -35,6 +35,8 @@ interface Where {
   moved: boolean;
 }
 
+/** There words mean something else. */
+const IN_POWERSHELL = process.platform === "win32";
 /** Files of one command that are looked at one by one. */
 const MAX_READS = 512;
 const MAX_GLOBS = 16;
@@ -118,19 +120,20 @@ class Walk {
       this.#changed ||= STATEFUL.has(name);
       return { ok: true, run: "", detail: "" };
     }
-    const odd = command.words.find((word) => word.odd !== "")?.odd;
-    const proof = this.#changed
-      ? refuse("a command before it may change what it means")
-      : odd !== undefined
-        ? refuse(`not analysed: ${odd}`)
-        : name === "cd"
-          ? this.#cd(command, count, operator)
-          : this.#command(command);
+    const proof = this.#prove(command, count, operator);
     if (proof.ok) onProven?.(command);
     if (proof.ok || !onOpen) return proof;
     onOpen(command, proof.reason);
     this.#changed ||= STATEFUL.has(name);
     return { ok: true, run: "", detail: "" };
+  }
+
+  #prove(command: PlainCommand, count: number, operator: PlainItem["operator"]): Proof {
+    if (IN_POWERSHELL) return refuse("not analysed: PowerShell");
+    if (this.#changed) return refuse("a command before it may change what it means");
+    const odd = command.words.find((word) => word.odd !== "")?.odd;
+    if (odd !== undefined) return refuse(`not analysed: ${odd}`);
+    return command.words[0]!.text === "cd" ? this.#cd(command, count, operator) : this.#command(command);
   }
 
   /** `cd DIRECTORY` to a place in the workspace that is the same by name and in fact. */
