@@ -57,6 +57,9 @@ export interface Guard extends Disposable {
 /** A flood of output is garbage as soon as it is read; left alone, the collector lets memory grow with it. */
 const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
 
+/** Carries PATH past the profile of a login shell. */
+const PATH_VARIABLE = "LETTA_SHELL_PATH";
+
 const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
 
 export function createShells(watchdog: Watchdog): Shells {
@@ -70,7 +73,8 @@ export function createShells(watchdog: Watchdog): Shells {
     watchdog.begin(mark);
     let child: Spawned & Pick<RunningShell, "write">;
     try {
-      const env = { ...command.env, [MARK_VARIABLE]: mark };
+      const env: Record<string, string> = { ...command.env, [MARK_VARIABLE]: mark };
+      if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
       child = command.terminal
         ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
         : spawn(argv, { ...command, env }, onBytes);
@@ -201,7 +205,10 @@ async function pump(
 
 function shellCommand({ command, env, strict = false, shell: program, login = false }: ShellCommand): string[] {
   const path = env.PATH;
-  if (program !== undefined) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
+  // Profiles set PATH anew on many systems; what was on it stays reachable. On the first line: numbers stay right.
+  const profiled = `PATH="$PATH:$${PATH_VARIABLE}"; ${command}`;
+  if (program !== undefined)
+    return login && takesLogin(program) ? [program, "-lc", profiled] : [program, "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -214,7 +221,8 @@ function shellCommand({ command, env, strict = false, shell: program, login = fa
     const utf8 = "[Console]::OutputEncoding = [System.Text.Encoding]::UTF8; ";
     return shell ? [shell, "-NoProfile", "-Command", utf8 + command] : ["cmd.exe", "/d", "/s", "/c", command];
   }
-  const text = strict ? `set -euo pipefail\n${command}` : command;
+  const own = login ? profiled : command;
+  const text = strict ? `set -euo pipefail\n${own}` : own;
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
