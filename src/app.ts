@@ -8,6 +8,8 @@ import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
+import { createHooks, type Hooks } from "@/hooks/service.ts";
+import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
@@ -74,6 +76,9 @@ export interface App extends Core {
   services: ToolServices;
   /** File changes of past turns. */
   shadow: ShadowStore;
+  hooks: Hooks;
+  /** A front end says when a session begins; `close` ends it. */
+  sessionHooks: SessionHooks;
   engine: Engine;
   /** Names the place agents live: `local:<directory>` or `host[:port]`; key of "last conversation" settings. */
   serverKey: string;
@@ -115,6 +120,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
   const tools = createToolRegistry(builtinTools());
   const clientState = createClientState(db);
+  const hooks = createHooks({ settings, trust, services, models });
+  const sessionHooks = createSessionHooks(hooks, () => result.cwd);
   const app: Omit<App, "engine"> = {
     ...core,
     backend,
@@ -125,8 +132,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     tools,
     services,
     shadow,
+    hooks,
+    sessionHooks,
     serverKey: `local:${paths.local}`,
     async close() {
+      await sessionHooks.end();
       await services.background.stopAll();
       await backend.close();
       db.close();
@@ -157,6 +167,9 @@ export async function openApp(options: AppOptions): Promise<App> {
         systemInfo: options.systemInfoReminder ?? true,
         now: new Date(),
       }),
+    hooks,
+    sessionHooks,
+    openRedaction: async () => (text) => text,
     rearmReminders: (key) => rearm(clientState, key),
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,

@@ -1,5 +1,6 @@
 // Starts shell commands and sees them to their end. A command runs in its own session without a terminal, reads
-// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
+// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written. Who must tell
+// them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, statSync } from "node:fs";
@@ -16,6 +17,8 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** What it can read. Default: nothing. */
+  stdin?: string;
 }
 
 export interface RunningShell {
@@ -28,9 +31,12 @@ export interface RunningShell {
   kill(): Promise<void>;
 }
 
+type OnBytes = (bytes: Uint8Array) => void;
+
 export interface Shells {
-  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes. */
-  start(command: ShellCommand, onBytes: (bytes: Uint8Array) => void): RunningShell;
+  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes, without stderr when there is an
+   *  `onErrorBytes` for it. */
+  start(command: ShellCommand, onBytes: OnBytes, onErrorBytes?: OnBytes): RunningShell;
   /** Ends what is still running, and what finished commands left in their process group. */
   killAll(): Promise<void>;
 }
@@ -45,13 +51,13 @@ export function createShells(watchdog: Watchdog): Shells {
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
 
-  const start: Shells["start"] = (command, onBytes) => {
+  const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const argv = shellCommand(command.command, command.env.PATH, command.strict ?? false);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
     let child: Spawned;
     try {
-      child = spawn(argv, command.cwd, { ...command.env, [MARK_VARIABLE]: mark }, onBytes);
+      child = spawn(argv, { ...command, env: { ...command.env, [MARK_VARIABLE]: mark } }, onBytes, onErrorBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -105,28 +111,31 @@ interface Spawned {
 
 function spawn(
   argv: string[],
-  cwd: string,
-  env: Record<string, string>,
-  onBytes: (bytes: Uint8Array) => void,
+  { cwd, env, stdin }: Pick<ShellCommand, "cwd" | "env" | "stdin">,
+  onBytes: OnBytes,
+  onErrorBytes: OnBytes | undefined,
 ): Spawned {
-  const pipe = openPipe();
-  let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
+  const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
+  const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
+  let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
-    const output = pipe ? pipe.writeFd : "pipe";
+    const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: output, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdin: input, stdout: out, stderr: err, detached: true });
   } catch (error) {
-    if (pipe) closeSync(pipe.readFd);
+    for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
-    if (pipe) closeSync(pipe.writeFd);
+    for (const pipe of pipes) closeSync(pipe.writeFd);
   }
-  const streams = pipe
-    ? [Bun.file(pipe.readFd).stream()]
-    : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
+  const streams =
+    pipes.length > 0
+      ? pipes.map((pipe) => Bun.file(pipe.readFd).stream())
+      : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
   const readers = streams.map((stream) => stream.getReader());
-  const closed = Promise.all(readers.map((reader) => pump(reader, onBytes))).then(() => {
-    if (pipe) closeSync(pipe.readFd);
+  const sinks = [onBytes, onErrorBytes ?? onBytes];
+  const closed = Promise.all(readers.map((reader, index) => pump(reader, sinks[index] ?? onBytes))).then(() => {
+    for (const pipe of pipes) closeSync(pipe.readFd);
   });
   return {
     pid: child.pid,

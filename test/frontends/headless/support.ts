@@ -11,6 +11,8 @@ import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { createOutput } from "@/frontends/headless/output.ts";
 import { type HeadlessRun, runHeadless } from "@/frontends/headless/run.ts";
 import type { Writer } from "@/frontends/headless/writer.ts";
+import { createHooks } from "@/hooks/service.ts";
+import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
@@ -43,6 +45,7 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
   const models = createScriptedAdapter([]);
   const backend = createLocalBackend({ db, models });
   const services = createToolServices({ env, paths, shadow: null });
+  const hooks = createHooks({ settings, trust, services, models });
   const close = async () => {
     await services.background.stopAll();
     await backend.close();
@@ -67,6 +70,8 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
     trust,
     tools: createToolRegistry(builtinTools()),
     services,
+    hooks,
+    sessionHooks: createSessionHooks(hooks, () => cwd),
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),
     serverKey: `local:${paths.local}`,

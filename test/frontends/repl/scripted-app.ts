@@ -289,6 +289,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       },
       compact: unused("compaction"),
     },
+    sessionHooks: { begin() {} },
     close: async () => {},
   };
   return { app: parts as unknown as App, turns, conversations, queues };
