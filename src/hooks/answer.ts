@@ -2,7 +2,7 @@
 // the long one. JSON that is broken or of the wrong shape decides nothing: it neither allows nor blocks.
 
 import * as v from "valibot";
-import { isDeeperThan, parseJson } from "@/lib/json.ts";
+import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
 import { describeIssue } from "@/lib/schema-issue.ts";
 
 export interface HookAnswer {
@@ -35,7 +35,7 @@ export const NO_ANSWER: Readonly<HookAnswer> = {
 const MAX_DEPTH = 100;
 
 const DecisionSchema = v.picklist(["allow", "approve", "deny", "block", "ask"]);
-const InputSchema = v.record(v.string(), v.unknown());
+const InputSchema = v.custom<Record<string, unknown>>(isRecord, "must be an object");
 const AnswerSchema = v.looseObject({
   decision: v.optional(DecisionSchema),
   reason: v.optional(v.string()),
