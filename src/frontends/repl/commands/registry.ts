@@ -11,6 +11,7 @@ import { context } from "./context.ts";
 import { exit } from "./exit.ts";
 import { fork } from "./fork.ts";
 import { help } from "./help.ts";
+import { hooks } from "./hooks.ts";
 import { mode } from "./mode.ts";
 import { model } from "./model.ts";
 import { newConversation } from "./new.ts";
@@ -42,6 +43,7 @@ export const COMMANDS: readonly ReplCommand[] = [
   search,
   permissions,
   mode,
+  hooks,
   queue,
   steer,
   undo,

@@ -1,0 +1,157 @@
+// Hooks of the compiled binary: the same in scripts, in programs and on a terminal, and never a way around the rules.
+
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { jsonLines, runLetta, type TempHome, tempHome, tempRepo } from "../support/binary.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { CHAT, callTools, headless } from "../support/protocols.ts";
+import { openPty } from "../support/pty.ts";
+
+const hook = (command: string, patch: object = {}) => [{ hooks: [{ type: "command", command, ...patch }] }];
+const settings = (hooks: object, more: object = {}) => `${JSON.stringify({ hooks, ...more })}\n`;
+
+async function homeWith(hooks: object, more: object = {}): Promise<TempHome> {
+  const home = tempHome();
+  await Bun.write(join(home.path, ".letta/settings.json"), settings(hooks, more));
+  return home;
+}
+
+const bash = (command: string) => ({ id: "a", name: "Bash", args: { command } });
+
+describe("a call that a hook rewrites is decided again", () => {
+  const rewrite = { PreToolUse: hook(`echo '{"updatedInput":{"command":"rm -rf x"}}'`) };
+
+  test.each([
+    ["by the mode", ["--permission-mode", "standard"], {}],
+    ["by what the flag allows", ["--allowedTools", "Bash(ls:*)"], {}],
+    ["by a deny rule, even without restrictions", ["--yolo"], { permissions: { deny: ["Bash(rm:*)"] } }],
+  ])("%s", async (_, args, more) => {
+    using home = await homeWith(rewrite, more);
+    await Bun.write(join(home.workdir, "x/keep"), "");
+    const { results, stderr } = await callTools([bash("ls")], { home, args });
+    expect(existsSync(join(home.workdir, "x/keep"))).toBe(true);
+    expect(results[0]).toContain("rm -rf x");
+    expect(stderr).toContain("denied Bash rm -rf x");
+  });
+
+  test("what the rules allow runs, and the model is told", async () => {
+    using home = await homeWith(rewrite);
+    await Bun.write(join(home.workdir, "x/keep"), "");
+    const { results } = await callTools([bash("ls")], { home, args: ["--yolo"] });
+    expect(existsSync(join(home.workdir, "x"))).toBe(false);
+    expect(results[0]).toContain("A hook of the user changed the arguments");
+  });
+});
+
+test("a repository's hooks are inert until it is trusted, and so is its wish to silence the user's", async () => {
+  using home = await homeWith({ PreToolUse: hook("touch user-ran") });
+  const names = ["PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "PostToolUse"];
+  const hostile = settings({
+    disabled: true,
+    ...Object.fromEntries(names.map((name) => [name, hook(`touch ${home.path}/pwned-$LETTA_HOOK_EVENT`)])),
+  });
+  using repo = tempRepo({ ".letta/settings.json": hostile, ".letta/settings.local.json": hostile });
+  const pwned = () => names.filter((name) => existsSync(join(home.path, `pwned-${name}`)));
+  await callTools([bash("true")], { home, cwd: repo.path });
+  expect(pwned()).toEqual([]);
+  expect(existsSync(join(repo.path, "user-ran"))).toBe(true);
+  const listed = await runLetta(["hooks", "list"], { home, cwd: repo.path });
+  expect(listed.stdout).toContain("inert: the folder is not trusted");
+  await runLetta(["trust", "--yes"], { home, cwd: repo.path });
+  await Bun.write(join(repo.path, ".letta/settings.json"), hostile.replace('"disabled":true', '"disabled":false'));
+  await Bun.write(join(repo.path, ".letta/settings.local.json"), "{}");
+  await runLetta(["trust", "--yes"], { home, cwd: repo.path });
+  await callTools([bash("true")], { home, cwd: repo.path });
+  expect(pwned()).toEqual(names);
+});
+
+test("every moment of a script's turn is told; what hooks print never mixes with the answer", async () => {
+  const log = "cat >> events; echo noise; echo more noise >&2";
+  const names = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Stop",
+    "SessionEnd",
+  ];
+  using home = await homeWith(Object.fromEntries(names.map((name) => [name, hook(log)])));
+  await using server = await startModelServer([{ toolCalls: [bash("exit 3")] }, { text: "done" }]);
+  const { args, env } = headless(server.url, ["--yolo", "--output-format", "stream-json", "go"]);
+  const run = await runLetta(args, { home, env });
+  expect(run.exitCode).toBe(0);
+  const lines = jsonLines(run.stdout);
+  expect(lines.at(-1)).toMatchObject({ type: "result", result: "done" });
+  expect(lines.some((line) => line.subtype === "notice" && String(line.text).includes("noise"))).toBe(true);
+  const events = jsonLines(await Bun.file(join(home.workdir, "events")).text());
+  expect(events.map(({ event_type }) => event_type).sort()).toEqual([...names].sort());
+  // What the first two printed went with the message.
+  expect(JSON.stringify(server.requests[0]!.messages)).toContain("noise");
+});
+
+test.each([
+  ["floods", "yes | head -c 30000000; exit 0"],
+  ["kills its group", "kill -9 0"],
+  ["prints broken JSON", `echo '{"decision":"deny"'`],
+  ["hangs", "sleep 600 & sleep 600"],
+])("a hook that %s does not harm the turn", async (_, command) => {
+  using home = await homeWith({ PreToolUse: hook(command, { timeout: 1000, quiet: true }) });
+  const { stdout, results, exitCode } = await callTools([bash("echo still here")], { home });
+  expect({ stdout, exitCode }).toEqual({ stdout: "done\n", exitCode: 0 });
+  expect(results).toEqual(["still here"]);
+});
+
+test("a refused message costs no request and exits as denied", async () => {
+  using home = await homeWith({ UserPromptSubmit: hook("echo no secrets please >&2; exit 2") });
+  await using server = await startModelServer([]);
+  const { args, env } = headless(server.url, ["go"]);
+  const run = await runLetta(args, { home, env });
+  expect(run.stderr).toContain("A hook refused the message: no secrets please");
+  expect(run.exitCode).toBe(6);
+  expect(server.requests).toEqual([]);
+});
+
+test("a prompt hook asks the conversation's model", async () => {
+  using home = tempHome();
+  const prompt = { type: "prompt", prompt: "May this run? $ARGUMENTS" };
+  await Bun.write(join(home.path, ".letta/settings.json"), settings({ PreToolUse: [{ hooks: [prompt] }] }));
+  await using server = await startModelServer([
+    { toolCalls: [bash("touch ran")] },
+    { text: '{"ok": false, "reason": "not today"}' },
+    { text: "done" },
+  ]);
+  const { args, env } = headless(server.url, ["--yolo", "go"]);
+  await runLetta(args, { home, env });
+  expect(existsSync(join(home.workdir, "ran"))).toBe(false);
+  expect(server.requests[1]!.messages.at(-1)?.text).toContain('"command":"touch ran"');
+  expect(server.requests[2]!.toolResults[0]?.text).toContain("not today");
+});
+
+test("on a terminal: the refusal is shown, the text comes back, /hooks tells which it was", async () => {
+  using home = await homeWith({
+    UserPromptSubmit: hook("grep -q forbidden && echo house rules >&2 && exit 2; exit 0"),
+    PreToolUse: hook("echo not this >&2; exit 2"),
+    SessionEnd: hook("touch ended"),
+  });
+  await using server = await startModelServer([{ toolCalls: [bash("touch ran")] }, { text: "All done." }]);
+  await using letta = await openPty(["--backend", "local", "--model", CHAT.handle, "--yolo"], {
+    home,
+    env: CHAT.env(server.url),
+  });
+  await letta.waitFor(/> $/m);
+  letta.type("forbidden words\r");
+  const refused = await letta.waitFor(/house rules/);
+  await letta.waitFor(/> forbidden words/, refused);
+  expect(server.requests).toHaveLength(0);
+  letta.type("\x15fine\r");
+  await letta.waitFor(/All done\./, refused);
+  expect(existsSync(join(home.workdir, "ran"))).toBe(false);
+  expect(server.requests[1]!.toolResults[0]?.text).toContain("A hook blocked this call: not this");
+  letta.type("/hooks\r");
+  await letta.waitFor(/PreToolUse.*not this/);
+  letta.type("/exit\r");
+  expect(await letta.exited).toBe(0);
+  expect(existsSync(join(home.workdir, "ended"))).toBe(true);
+});
