@@ -4,6 +4,7 @@
 import type { ArgsDef } from "citty";
 import { defineCommand } from "citty";
 import { LettaError } from "@/lib/errors.ts";
+import { shellQuote } from "@/lib/text.ts";
 import { commandContext } from "./context.ts";
 import { FLAGS, type FlagDef } from "./flags.ts";
 import type { Io } from "./io.ts";
@@ -65,7 +66,7 @@ async function commandTree(): Promise<Node> {
 export function renderBash(root: Node): string {
   const cases = flatten(root).map(({ path, node }) => {
     const words = [...node.children.map((child) => child.name), ...node.options.flatMap((option) => option.spellings)];
-    return `    ${quote(path)}) words=${quote(words.join(" "))} ;;`;
+    return `    ${shellQuote(path)}) words=${shellQuote(words.join(" "))} ;;`;
   });
   return `# bash completion for letta. Put it into ~/.bashrc: eval "$(letta completion bash)"
 _letta() {
@@ -76,7 +77,7 @@ _letta() {
     esac
   done
   case "$path:$prev" in
-${valueCases(root, (path, spelling) => quote(`${path}:${spelling}`))}
+${valueCases(root, (path, spelling) => shellQuote(`${path}:${spelling}`))}
   esac
   case $path in
 ${cases.join("\n")}
@@ -89,12 +90,12 @@ complete -o default -F _letta letta
 
 export function renderZsh(root: Node): string {
   const cases = flatten(root).map(({ path, node }) => {
-    const entry = (word: string, help: string) => quote(`${word.replaceAll(":", "\\:")}:${help}`);
+    const entry = (word: string, help: string) => shellQuote(`${word.replaceAll(":", "\\:")}:${help}`);
     const words = [
       ...node.children.map((child) => entry(child.name, child.help)),
       ...node.options.flatMap((option) => option.spellings.map((spelling) => entry(spelling, option.help))),
     ];
-    return `    ${quote(path)}) words_here=(${words.join(" ")}) ;;`;
+    return `    ${shellQuote(path)}) words_here=(${words.join(" ")}) ;;`;
   });
   return `#compdef letta
 # zsh completion for letta. Put it into ~/.zshrc after compinit: eval "$(letta completion zsh)"
@@ -120,9 +121,9 @@ compdef _letta letta
 
 export function renderFish(root: Node): string {
   const lines = flatten(root).flatMap(({ path, node }) => {
-    const here = `-n ${quote(`__letta_at ${path}`)}`;
+    const here = `-n ${shellQuote(`__letta_at ${path}`)}`;
     const children = node.children.map(
-      (child) => `complete -c letta ${here} -f -a ${quote(child.name)} -d ${quote(child.help)}`,
+      (child) => `complete -c letta ${here} -f -a ${shellQuote(child.name)} -d ${shellQuote(child.help)}`,
     );
     const options = node.options.map((option) => {
       const names = option.spellings.map((spelling) =>
@@ -133,12 +134,12 @@ export function renderFish(root: Node): string {
           ? ""
           : option.file
             ? " -r -F"
-            : ` -x${option.values.length > 0 ? ` -a ${quote(option.values.join(" "))}` : ""}`;
-      return `complete -c letta ${here} ${names.join(" ")}${value} -d ${quote(option.help)}`;
+            : ` -x${option.values.length > 0 ? ` -a ${shellQuote(option.values.join(" "))}` : ""}`;
+      return `complete -c letta ${here} ${names.join(" ")}${value} -d ${shellQuote(option.help)}`;
     });
     return [...children, ...options];
   });
-  const known = flatten(root).map(({ path }) => quote(path));
+  const known = flatten(root).map(({ path }) => shellQuote(path));
   return `# fish completion for letta. Save it as ~/.config/fish/completions/letta.fish
 function __letta_at
   set -l path letta
@@ -196,8 +197,8 @@ function flatten(node: Node, prefix = ""): { path: string; node: Node }[] {
 function pathPatterns(root: Node): string {
   const paths = flatten(root)
     .slice(1)
-    .map(({ path }) => quote(path));
-  return paths.length > 0 ? paths.join("|") : quote(" ");
+    .map(({ path }) => shellQuote(path));
+  return paths.length > 0 ? paths.join("|") : shellQuote(" ");
 }
 
 /** What follows an option that takes a value: its values, files, or nothing we could know. */
@@ -213,7 +214,7 @@ function valueCases(root: Node, pattern: (path: string, spelling: string) => str
   return valueOptions(root)
     .map(({ path, spelling, option }) => {
       if (option.file) return `    ${pattern(path, spelling)}) COMPREPLY=($(compgen -f -- "$cur")); return ;;`;
-      return `    ${pattern(path, spelling)}) COMPREPLY=($(compgen -W ${quote(option.values!.join(" "))} -- "$cur")); return ;;`;
+      return `    ${pattern(path, spelling)}) COMPREPLY=($(compgen -W ${shellQuote(option.values!.join(" "))} -- "$cur")); return ;;`;
     })
     .join("\n");
 }
@@ -224,14 +225,9 @@ function zshValueCases(root: Node): string {
       const action = option.file
         ? "_files"
         : option.values!.length > 0
-          ? `compadd -- ${option.values!.map(quote).join(" ")}`
+          ? `compadd -- ${option.values!.map(shellQuote).join(" ")}`
           : "";
-      return `    ${quote(`${path}:${spelling}`)}) ${action ? `${action}; ` : ""}return ;;`;
+      return `    ${shellQuote(`${path}:${spelling}`)}) ${action ? `${action}; ` : ""}return ;;`;
     })
     .join("\n");
-}
-
-/** One word for all three shells. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

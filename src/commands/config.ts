@@ -9,6 +9,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { redactSecrets } from "@/lib/redact.ts";
 import { renderFields } from "@/lib/table.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
+import { plural } from "@/lib/text.ts";
 import { parseMode, parseRuleList } from "@/permissions/rules.ts";
 import {
   LOCAL_SETTINGS,
@@ -72,6 +73,14 @@ export const command = defineCommand({
 });
 
 type Scope = "user" | "project" | "local";
+const STATE = [
+  "schemaVersion",
+  "recentModels",
+  "agents",
+  "sessionsByServer",
+  "headlessByServer",
+  "headlessByDirectory",
+];
 const RULE_LISTS = ["allow", "deny", "ask", "alwaysAsk"];
 interface ScopedArgs extends OutputArgs {
   scope?: string;
@@ -134,9 +143,19 @@ export async function runConfigList(core: Core, args: ScopedArgs, io: Io): Promi
   return present(io, args, () => redactSecrets(core.settings[parseScope(args.scope)]) as Record<string, unknown>, {
     text: (settings) => {
       const rows = leaves(settings).map(([key, value]): [string, string] => [key, JSON.stringify(value)]);
-      return rows.length === 0 ? "Nothing is set.\n" : renderFields(rows);
+      const chosen = rows.filter(([key]) => !isState(key));
+      const kept = rows.length - chosen.length;
+      return (
+        (chosen.length === 0 ? "Nothing is set.\n" : renderFields(chosen)) +
+        (kept === 0 ? "" : `Also in the file: ${plural(kept, "value")} letta remembers by itself (--format json).\n`)
+      );
     },
   });
+}
+
+/** What letta remembers in a settings file, as opposed to what somebody chose. */
+function isState(key: string): boolean {
+  return STATE.includes(key.split(".")[0] ?? "");
 }
 
 export async function runConfigPath(core: Core, args: OutputArgs, io: Io): Promise<number> {

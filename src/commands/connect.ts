@@ -5,6 +5,7 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
+import { wrap } from "@/lib/terminal-text.ts";
 import { formatCount, plural } from "@/lib/text.ts";
 import { type Connection, connectionOf, parseTimeout } from "@/providers/connections.ts";
 import { findKind, normaliseBaseUrl, PROVIDER_KINDS, type ProviderKind } from "@/providers/kinds.ts";
@@ -55,6 +56,9 @@ export interface ConnectArgs extends OutputArgs {
   "context-window"?: string;
 }
 
+/** Lines of a hint fit a terminal of the usual width. */
+const HINT_COLUMNS = 80;
+
 export interface Connected {
   name: string;
   provider: string;
@@ -100,18 +104,18 @@ async function connect(core: Core, args: ConnectArgs, io: Io & Asking): Promise<
 
 function chooseKind(typed: string | undefined): ProviderKind {
   const names = PROVIDER_KINDS.map(({ id }) => id);
-  if (typed === undefined) {
-    throw new LettaError("usage", "which provider?", { hint: `One of: ${names.join(", ")}.` });
-  }
+  const all = wrap(`One of: ${names.join(", ")}.`, HINT_COLUMNS).join("\n");
+  if (typed === undefined) throw new LettaError("usage", "which provider?", { hint: all });
   const kind = findKind(typed);
   if (kind !== undefined) return kind;
   const near = findNearest(
     typed,
     PROVIDER_KINDS.flatMap(({ id, aliases }) => [id, ...aliases]),
   );
-  const hint = near === undefined ? `One of: ${names.join(", ")}.` : `Did you mean ${near}?`;
+  const hint = near === undefined ? all : `Did you mean ${near}?`;
+  const name = typed.replace(/[^\w.-]/g, "-");
   throw new LettaError("usage", `unknown provider "${typed}"`, {
-    hint: `${hint} Any other endpoint: letta connect openai-compatible --base-url URL --name ${typed.replace(/[^\w.-]/g, "-")}`,
+    hint: `${hint}\nAny other endpoint: letta connect openai-compatible --base-url URL --name ${name}`,
   });
 }
 

@@ -100,8 +100,7 @@ export async function runConversationsList(
     io,
     args,
     async () => {
-      if (args["all-agents"] && args.agent)
-        throw new LettaError("usage", "--all-agents and --agent exclude each other");
+      if (args["all-agents"] && args.agent) throw new LettaError("usage", "--all-agents does not go with --agent");
       const query = {
         ...(args["all-agents"] ? {} : { agentId: (await resolveAgent(app, args)).id }),
         ...(args.search === undefined ? {} : { search: args.search }),
@@ -116,7 +115,7 @@ export async function runConversationsList(
       value: (conversations) => conversations.map(shown),
       text: (conversations) => {
         if (conversations.length === 0) return "No conversations.\n";
-        const columns = [{ title: "ID" }, { title: "TITLE", shrink: true }, { title: "LAST MESSAGE" }, { title: "" }];
+        const columns = [{ title: "ID" }, { title: "TITLE", shrink: true }, { title: "LAST" }, { title: "" }];
         const rows = conversations.map((item) => [
           item.id,
           item.summary ?? "-",

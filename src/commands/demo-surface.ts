@@ -134,7 +134,7 @@ function openPlain({ io }: { io: Io }): DemoSurface {
       context.print([
         ...approvalBlock(request, { theme, columns: io.width, cwd: context.cwd }),
         ...approvalChoice(request).items.map(({ label }, index) => `  ${index + 1}. ${label}`),
-        theme.dim("  Here you would be asked. The demo answers yes itself: it runs only the script it wrote."),
+        theme.dim("  Here you would be asked. The demo answers yes: the script is its own."),
       ]);
       return { behavior: "allow" };
     },

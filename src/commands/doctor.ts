@@ -6,8 +6,9 @@ import type { Core } from "@/app.ts";
 import { errorMessage, hintOf } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
+import { findMode, PERMISSION_MODES } from "@/permissions/rules.ts";
 import { backUpDatabase, checkStore, type Finding } from "@/store/doctor.ts";
-import { openSettings } from "@/store/settings.ts";
+import { openSettings, type SettingsStore } from "@/store/settings.ts";
 import { VERSION } from "@/version.ts";
 import { withCore } from "./context.ts";
 import { checkProviders } from "./doctor-providers.ts";
@@ -50,11 +51,12 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
   const backend = backendRepairs(now);
   const look = async (settings = core.settings) => [
     ...(await checkStore({ paths: core.paths, settings, backend, now })),
+    ...checkModes(settings),
     await checkRipgrep(core),
     ...(await checkProviders(core, args.probe === true)),
   ];
   let findings = await look();
-  const repairs = args.fix ? await repairAll(core, findings, args, io, now) : [];
+  const repairs = args.fix ? await repairAll(core, findings, { yes: args.yes === true, io, now }) : [];
   if (repairs.some((repair) => repair.done)) {
     findings = await look(await openSettings({ paths: core.paths, cwd: core.cwd }));
   }
@@ -66,12 +68,26 @@ async function examine(core: Core, args: DoctorArgs, io: Io, now: () => number):
   };
 }
 
+/** A mode that is none parses, and the default is quietly in force instead. */
+function checkModes(settings: SettingsStore): Finding[] {
+  return (["user", "project", "local"] as const).flatMap((scope): Finding[] => {
+    const mode = settings[scope].permissions?.mode;
+    if (mode === undefined || findMode(mode)) return [];
+    return [
+      {
+        id: `permissions.mode.${scope}`,
+        status: "problem",
+        text: `permissions.mode of the ${scope} settings is no mode: ${toPlainLine(mode)}`,
+        hint: `Run \`letta config set permissions.mode MODE --scope ${scope}\`. Modes: ${PERMISSION_MODES.join(", ")}.`,
+      },
+    ];
+  });
+}
+
 async function repairAll(
   core: Core,
   findings: Finding[],
-  args: DoctorArgs,
-  io: Io,
-  now: () => number,
+  { yes, io, now }: { yes: boolean; io: Io; now: () => number },
 ): Promise<Report["repairs"]> {
   const repairs: Report["repairs"] = [];
   let backup: string | undefined;
@@ -79,7 +95,7 @@ async function repairAll(
     if (!repair) continue;
     const { description } = repair;
     try {
-      if (repair.askFirst && !args.yes && !(await io.confirm?.(`${description}?`))) {
+      if (repair.askFirst && !yes && !(await io.confirm?.(`${description}?`))) {
         repairs.push({
           id,
           description,

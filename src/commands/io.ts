@@ -3,7 +3,8 @@
 
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { systemErrorCode } from "@/lib/errors.ts";
+import { isReaderGone, stdoutError } from "@/lib/output-error.ts";
 import type { Env } from "@/store/env.ts";
 
 export interface Io {
@@ -56,15 +57,14 @@ function writeAll(fd: number, text: string): boolean {
     try {
       offset += writeSync(fd, bytes, offset);
     } catch (error) {
-      const code = systemErrorCode(error);
-      if (code === "EPIPE" || code === "ECONNRESET") return false;
-      if (code === "EAGAIN") {
+      if (isReaderGone(error)) return false;
+      if (systemErrorCode(error) === "EAGAIN") {
         // The pipe is non-blocking and full (a parent shares it so): wait for the reader without spinning.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
         continue;
       }
       if (fd === 2) return false;
-      throw new LettaError("storage", `cannot write to standard output: ${errorMessage(error)}`, { cause: error });
+      throw stdoutError(error);
     }
   }
   return true;

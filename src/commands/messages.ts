@@ -203,7 +203,7 @@ async function searchQuery(app: StoreApp, args: MessagesSearchArgs): Promise<Sea
     });
   }
   if (args["all-agents"] && (args.agent || args.conversation)) {
-    throw new LettaError("usage", "--all-agents excludes --agent and --conversation");
+    throw new LettaError("usage", "--all-agents does not go with --agent or --conversation");
   }
   const { start, end } = dateRange(args);
   return {

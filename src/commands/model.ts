@@ -5,13 +5,11 @@ import { noteRecentModel } from "@/agent/recent-models.ts";
 import type { Core } from "@/app.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import type { ModelRecord } from "@/backend/wire.ts";
-import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { renderTable } from "@/lib/table.ts";
 import { shortCount } from "@/lib/text.ts";
 import { createModelAdapter } from "@/providers/adapter.ts";
-import { connectedHint, listConnections } from "@/providers/connections.ts";
-import { findKind } from "@/providers/kinds.ts";
+import { connectedHint, findConnection, listConnections } from "@/providers/connections.ts";
 import { withCore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { dataArgs, type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
@@ -103,12 +101,8 @@ async function warnAboutStranger(models: ModelAdapter, model: ModelRecord, io: I
 }
 
 async function findProvider(core: Core, all: ModelRecord[], typed: string): Promise<string> {
-  const connections = await listConnections(core.env, core.secrets);
-  const names = new Set([...connections.map(({ name }) => name), ...all.map((model) => model.provider_name)]);
-  if (names.has(typed)) return typed;
-  const kind = findKind(typed);
-  if (kind !== undefined && names.has(kind.id)) return kind.id;
-  throw new LettaError("not_found", `no connected provider is called "${typed}"`, { hint: connectedHint(connections) });
+  if (all.some((model) => model.provider_name === typed)) return typed;
+  return findConnection(await listConnections(core.env, core.secrets), typed).name;
 }
 
 function renderModels(models: ListedModel[], io: Io): string {

@@ -70,7 +70,7 @@ export function presentFailure(io: Io, error: unknown): number {
 
 export function outputFormat(io: Io, args: OutputArgs, piped: "text" | "json" = "text"): OutputFormat {
   if (args.json && args.format === "text") {
-    throw new LettaError("usage", "--json and --format text exclude each other");
+    throw new LettaError("usage", "--json does not go with --format text");
   }
   if (args.json) return "envelope";
   if (args.format === "text" || args.format === "json") return args.format;
@@ -100,7 +100,7 @@ export function parseCount(flag: string, text: string | undefined, fallback: num
   if (text === undefined) return fallback;
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < min || !Number.isSafeInteger(value)) {
-    throw new LettaError("usage", `--${flag} takes a whole number of at least ${min}, not "${text}"`);
+    throw new LettaError("usage", `--${flag} needs a whole number of ${min} or more, not "${text}"`);
   }
   return value;
 }

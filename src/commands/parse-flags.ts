@@ -50,7 +50,8 @@ export function checkConflicts(flags: GlobalFlags, mode: "headless" | "interacti
     const { mode: needed } = FLAGS[name];
     if (needed === "both" || needed === mode) continue;
     if (mode === "headless") throw usage(`--${name} needs a terminal and does not go with -p`);
-    throw usage(`--${name} works only with -p`);
+    const hint = name === "continue" ? "letta alone goes on with this folder's last conversation." : undefined;
+    throw usage(`--${name} works only with -p`, hint);
   }
   for (const { flag, not = [], needs } of CONFLICTS) {
     if (!(flag in flags)) continue;

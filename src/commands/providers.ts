@@ -6,7 +6,7 @@ import { EXIT_CODES, EXIT_OK } from "@/exit-codes.ts";
 import { describeError, type ErrorCode, LettaError } from "@/lib/errors.ts";
 import { renderTable } from "@/lib/table.ts";
 import { plural } from "@/lib/text.ts";
-import { type Connection, connectedHint, listConnections } from "@/providers/connections.ts";
+import { type Connection, connectedHint, findConnection, listConnections } from "@/providers/connections.ts";
 import { probeLocalServers } from "@/providers/local-servers.ts";
 import { verifyConnection } from "@/providers/verify.ts";
 import { withCore } from "./context.ts";
@@ -111,14 +111,6 @@ export async function runProvidersRemove(core: Core, args: OutputArgs & { name: 
         `Removed ${name}; no key of it is kept.${stillConnectedBy === null ? "" : ` ${stillConnectedBy} still connects it.`}\n`,
     },
   );
-}
-
-function findConnection(connections: Connection[], typed: string): Connection {
-  const found = connections.find(
-    ({ name, kind }) => name === typed || kind.id === typed || kind.aliases.includes(typed),
-  );
-  if (found !== undefined) return found;
-  throw new LettaError("not_found", `no connected provider is called "${typed}"`, { hint: connectedHint(connections) });
 }
 
 async function statusOf(core: Core, connection: Connection, timeoutMs?: number): Promise<ProviderStatus> {

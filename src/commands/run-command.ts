@@ -75,24 +75,12 @@ function parseCommandArgs(path: string[], defs: ArgsDef, argv: string[]): Record
       positionals.push(token);
       continue;
     }
-    const equals = token.indexOf("=");
-    const typed = token.slice(token.startsWith("--") ? 2 : 1, equals === -1 ? undefined : equals);
-    let attached = equals === -1 ? undefined : token.slice(equals + 1);
-    let name = named.get(typed);
-    if (!name && !token.startsWith("--") && named.has(typed[0]!) && isText(defs[named.get(typed[0]!)!])) {
-      name = named.get(typed[0]!)!;
-      attached = token.slice(2).replace(/^=/, "");
-    }
-    const negated = !name && typed.startsWith("no-") ? named.get(typed.slice(3)) : undefined;
-    if (negated && defs[negated]?.type === "boolean" && attached === undefined) {
-      values[negated] = false;
-      continue;
-    }
-    const def = name === undefined ? undefined : defs[name];
-    if (!name || !def) throw unknownFlag(path, token, defs);
-    if (def.type === "boolean" || def.type === undefined) {
+    const flag = readFlag(token, named, defs);
+    if (flag === null) throw unknownFlag(path, token, defs);
+    const { name, attached } = flag;
+    if (!isText(defs[name])) {
       if (attached !== undefined) throw usage(`--${name} takes no value`, path);
-      values[name] = true;
+      values[name] = !flag.negated;
       continue;
     }
     const value: string | undefined = attached ?? argv[++index];
@@ -102,6 +90,30 @@ function parseCommandArgs(path: string[], defs: ArgsDef, argv: string[]): Record
     values[name] = value;
   }
   return finishArgs(path, defs, values, positionals);
+}
+
+interface TypedFlag {
+  name: string;
+  /** `--flag=value`, `-fvalue`. */
+  attached: string | undefined;
+  /** `--no-flag`. */
+  negated: boolean;
+}
+
+/** Null when no argument is called so. */
+function readFlag(token: string, named: Map<string, string>, defs: ArgsDef): TypedFlag | null {
+  const equals = token.indexOf("=");
+  const typed = token.slice(token.startsWith("--") ? 2 : 1, equals === -1 ? undefined : equals);
+  const attached = equals === -1 ? undefined : token.slice(equals + 1);
+  const name = named.get(typed);
+  if (name !== undefined) return { name, attached, negated: false };
+  const letter = token.startsWith("--") ? undefined : named.get(typed[0]!);
+  if (letter !== undefined && isText(defs[letter]))
+    return { name: letter, attached: token.slice(2).replace(/^=/, ""), negated: false };
+  const denied = typed.startsWith("no-") ? named.get(typed.slice(3)) : undefined;
+  if (denied !== undefined && attached === undefined && defs[denied]?.type === "boolean")
+    return { name: denied, attached, negated: true };
+  return null;
 }
 
 /** Text of `letta help <command>`: usage line, commands, options. */

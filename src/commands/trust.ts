@@ -37,7 +37,7 @@ export async function runTrust(app: TrustApp, args: TrustArgs, io: Io): Promise<
     io,
     args,
     async () => {
-      if (args.show && args.revoke) throw new LettaError("usage", "--show and --revoke exclude each other");
+      if (args.show && args.revoke) throw new LettaError("usage", "--show does not go with --revoke");
       const { trust } = app;
       if (args.revoke) await trust.revoke();
       else if (!args.show && (trust.status === "untrusted" || trust.status === "changed")) {

@@ -2,10 +2,10 @@
 // touched. Undoing can itself be undone.
 
 import { existsSync } from "node:fs";
-import { relative, sep } from "node:path";
 import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
+import { pathInside, shortPath } from "@/lib/path-inside.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderTable } from "@/lib/table.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
@@ -123,9 +123,7 @@ function chooseTurn(here: ShadowTurn[], all: ShadowTurn[], id: string | undefine
 }
 
 function touches(turn: ShadowTurn, folder: string): boolean {
-  return turn.files.some(
-    ({ path }) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep),
-  );
+  return turn.files.some(({ path }) => pathInside(folder, path) !== null);
 }
 
 function plannedFiles(turn: ShadowTurn): Undone["files"] {
@@ -137,7 +135,7 @@ function renderTurns(turns: ShadowTurn[], folder: string, io: Io, now: number): 
   const rows = turns.map((turn) => [
     turn.turnId,
     formatAge(turn.at, now),
-    turn.files.map(({ path, kind }) => `${kind} ${shorten(path, folder)}`).join(", "),
+    turn.files.map(({ path, kind }) => `${kind} ${shortPath(folder, path)}`).join(", "),
     turn.undone ? "undone" : turn.undoOf === null ? "" : `undo of ${turn.undoOf}`,
   ]);
   return renderTable(columns, rows, tableOptions(io));
@@ -146,14 +144,9 @@ function renderTurns(turns: ShadowTurn[], folder: string, io: Io, now: number): 
 function renderResult({ turnId, dryRun, undoId, files }: Undone, folder: string): string {
   const lines = files.map(({ path, outcome, detail }) => {
     const more = detail ? ` (${toPlainLine(detail)})` : "";
-    return `  ${toPlainLine(shorten(path, folder))}: ${OUTCOME_TEXT[outcome]}${more}\n`;
+    return `  ${toPlainLine(shortPath(folder, path))}: ${OUTCOME_TEXT[outcome]}${more}\n`;
   });
   const head = dryRun ? `Turn ${turnId} would be taken back:\n` : `Turn ${turnId}:\n`;
   const again = undoId === null ? "" : `To do it again: letta undo --turn ${undoId}\n`;
   return head + lines.join("") + again;
-}
-
-function shorten(path: string, folder: string): string {
-  const short = relative(folder, path);
-  return short === "" || short.startsWith("..") ? path : short;
 }

@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
 
 /** Writes a file that must not exist yet; directories are made. Returns the path. */
 export async function writeNewFile(path: string, text: string): Promise<string> {
@@ -14,6 +14,6 @@ export async function writeNewFile(path: string, text: string): Promise<string> 
     if (systemErrorCode(error) === "EEXIST") {
       throw new LettaError("usage", `${path} exists already`, { hint: "Name another file, or move this one away." });
     }
-    throw new LettaError("storage", `cannot write ${path}: ${errorMessage(error)}`, { cause: error });
+    throw new LettaError("storage", `cannot write ${path}: ${systemReason(error)}`, { cause: error });
   }
 }

@@ -44,3 +44,8 @@ export function cutMiddle(
   if (text.length <= head + tail) return text;
   return `${takeHead(text, head)}\n${note(text.length - head - tail)}\n${takeTail(text, tail)}`;
 }
+
+/** One word for a POSIX shell and for fish, whatever is in it. */
+export function shellQuote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -18,7 +18,7 @@ import {
   type Places,
   toPlace,
 } from "./places.ts";
-import { canonicalTool, formatRule, parseRule } from "./rules.ts";
+import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
 import { findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
   PermissionChecker,
@@ -86,7 +86,7 @@ class Checker implements PermissionChecker {
     this.#options = options;
     this.#findCwd = createDirectoryMemo(options.cwd);
     const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>
-      rules.map((rule) => ({ effect, rule: normalise(rule), source: "cli" }));
+      rules.map((rule) => ({ effect, rule: formatRule(requireRule(rule)), source: "cli" }));
     this.#cli = [...fromFlag("allow", options.allowedTools), ...fromFlag("deny", options.disallowedTools)];
     if (options.mode) this.#chosen = { mode: options.mode, source: "flag" };
   }
@@ -157,7 +157,7 @@ class Checker implements PermissionChecker {
   }
 
   async addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void> {
-    const text = normalise(rule);
+    const text = formatRule(requireRule(rule));
     if (effect === "allow" && scope === "session" && text === ACCEPT_EDITS_RULE) {
       if (this.mode === "standard") return this.setMode("acceptEdits");
     }
@@ -328,13 +328,4 @@ function toEffective({ effect, rule, source, inert }: ListedRule): EffectiveRule
   if (parsed) return [{ ...parsed, effect, source }];
   const tool = /[A-Za-z_][\w-]*/.exec(rule)?.[0];
   return effect === "allow" || tool === undefined ? [] : [{ tool: canonicalTool(tool), payload: null, effect, source }];
-}
-
-function normalise(rule: string): string {
-  const parsed = parseRule(rule);
-  if (!parsed)
-    throw new LettaError("usage", `not a permission rule: ${rule}`, {
-      hint: "Rules look like Bash(npm test), Bash(git log:*), Read(src/**) or WebFetch(domain:example.com).",
-    });
-  return formatRule(parsed);
 }

@@ -2,6 +2,8 @@
 // ordinary, a pattern that matches a directory covers what is below it. Matching takes at most the product of both
 // lengths in time, whatever the pattern: rules may come from a repository nobody has looked at.
 
+import { matchWildcards } from "./wildcard.ts";
+
 /** Alternatives a pattern may have after `{a,b}` is written out. */
 const MAX_ALTERNATIVES = 64;
 
@@ -30,46 +32,24 @@ export function splitPath(path: string): string[] {
 
 /** The same for patterns and paths that `splitPath` took apart. */
 export function matchSegments(pattern: string[], path: string[]): boolean {
-  let [at, star, mark, position] = [0, -1, 0, 0];
-  while (position < path.length) {
-    // The pattern is used up: what it matched was a directory above.
-    if (at === pattern.length) return true;
-    if (pattern[at] === "**") {
-      // A trailing `/**` needs something below the directory.
-      star = at++;
-      mark = position;
-      if (at === pattern.length) return true;
-    } else if (matchName(pattern[at]!, path[position]!)) {
-      at += 1;
-      position += 1;
-    } else if (star !== -1) {
-      at = star + 1;
-      position = ++mark;
-    } else return false;
-  }
-  return at === pattern.length;
+  return matchWildcards(pattern, path, {
+    isWildcard: (segment) => segment === "**",
+    matches: matchName,
+    // What a used-up pattern matched is a directory above, but `dir/**` is not `dir` itself.
+    prefix: true,
+    emptyEnd: false,
+  });
 }
 
 /** One name without slashes. */
 export function matchName(pattern: string, name: string): boolean {
   if (!/[*?[\\]/.test(pattern)) return pattern === name;
-  const tokens = tokenise(pattern);
-  let [at, star, mark, position] = [0, -1, 0, 0];
-  while (position < name.length) {
-    const token = tokens[at];
-    if (token === "*") {
-      star = at++;
-      mark = position;
-    } else if (token && typeof token === "object" && token.matches(name[position]!)) {
-      at += 1;
-      position += 1;
-    } else if (star !== -1) {
-      at = star + 1;
-      position = ++mark;
-    } else return false;
-  }
-  while (tokens[at] === "*") at += 1;
-  return at === tokens.length;
+  return matchWildcards(tokenise(pattern), name, {
+    isWildcard: (token) => token === "*",
+    matches: (token, char) => token !== "*" && token.matches(char),
+    prefix: false,
+    emptyEnd: true,
+  });
 }
 
 type Token = "*" | { matches(char: string): boolean };

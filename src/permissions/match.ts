@@ -9,6 +9,7 @@ import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
 import type { PermissionTarget } from "./types.ts";
+import { matchWildcards } from "./wildcard.ts";
 
 type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
 
@@ -203,23 +204,12 @@ function looseWords(payload: string | null): string[] {
 
 /** `*` alone stands for any run of words, inside a word for any characters. */
 function matchWords({ words, rest }: ShellPattern, argv: string[]): boolean {
-  let [at, star, mark, position] = [0, -1, 0, 0];
-  while (position < argv.length) {
-    if (at === words.length && rest) return true;
-    const word = words[at];
-    if (word === "*") {
-      star = at++;
-      mark = position;
-    } else if (word !== undefined && matchWord(word, argv[position]!)) {
-      at += 1;
-      position += 1;
-    } else if (star !== -1) {
-      at = star + 1;
-      position = ++mark;
-    } else return false;
-  }
-  while (words[at] === "*") at += 1;
-  return at === words.length;
+  return matchWildcards(words, argv, {
+    isWildcard: (word) => word === "*",
+    matches: matchWord,
+    prefix: rest,
+    emptyEnd: true,
+  });
 }
 
 function matchWord(pattern: string, word: string): boolean {

@@ -1,8 +1,9 @@
 // Paths as permission checks see them: lexically normalised, and as they really are after following links. Pure except
-// for the `realpath` function that is handed in.
+// for the two that follow links at the end.
 
 import { lstatSync, readlinkSync, statSync } from "node:fs";
 import { dirname, isAbsolute, parse, resolve, sep } from "node:path";
+import { systemErrorCode } from "@/lib/errors.ts";
 
 /** What a caller knows about where this process works. All absolute. */
 export interface PlacesInput {
@@ -163,7 +164,7 @@ function lstatOrNull(path: string) {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    if ((error as { code?: unknown }).code === "ENOTDIR") return null;
+    if (systemErrorCode(error) === "ENOTDIR") return null;
     throw error;
   }
 }

@@ -21,6 +21,15 @@ export function parseRule(text: string): Rule | null {
   return { tool, payload: isFileFamily(tool) ? normaliseFilePayload(payload) : payload };
 }
 
+/** Throws `usage` when the text is not a rule. */
+export function requireRule(text: string): Rule {
+  const rule = parseRule(text);
+  if (rule) return rule;
+  throw new LettaError("usage", `not a permission rule: ${text}`, {
+    hint: "Rules look like Bash(npm test), Bash(git log:*), Read(src/**) or WebFetch(domain:example.com).",
+  });
+}
+
 export function formatRule({ tool, payload }: Rule): string {
   return payload === null ? tool : `${tool}(${payload})`;
 }
@@ -29,11 +38,7 @@ export function formatRule({ tool, payload }: Rule): string {
  *  `Tool(**)`. Throws `usage` naming the entry that is not a rule. */
 export function parseRuleList(text: string): string[] {
   return splitOutsideParentheses(text).map((entry) => {
-    const rule = parseRule(entry);
-    if (!rule)
-      throw new LettaError("usage", `not a permission rule: ${entry}`, {
-        hint: "Rules look like Bash(npm test), Bash(git log:*), Read(src/**) or WebFetch(domain:example.com).",
-      });
+    const rule = requireRule(entry);
     if (rule.payload === null && rule.tool === "Bash") return "Bash(:*)";
     return formatRule(rule.payload === null && isFileFamily(rule.tool) ? { ...rule, payload: "**" } : rule);
   });

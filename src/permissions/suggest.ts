@@ -3,6 +3,7 @@
 // scope adds every rule of it.
 
 import { dirname } from "node:path";
+import { shellQuote } from "@/lib/text.ts";
 import { analyseCommand } from "@/shell/analyse.ts";
 import { baseName } from "@/shell/loose-words.ts";
 import type { Decision } from "./decide.ts";
@@ -177,8 +178,4 @@ function isBalanced(rule: string): boolean {
 
 function escapeGlob(path: string): string {
   return path.replace(/[*?[\]{}\\]/g, "\\$&");
-}
-
-function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

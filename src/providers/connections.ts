@@ -91,6 +91,15 @@ export function connectedHint(connections: Connection[]): string {
   return `Connected: ${connections.map(({ name }) => name).join(", ")}.`;
 }
 
+/** By its name or by the provider it connects to. */
+export function findConnection(connections: Connection[], typed: string): Connection {
+  const found =
+    connections.find(({ name }) => name === typed) ??
+    connections.find(({ kind }) => kind.id === typed || kind.aliases.includes(typed));
+  if (found === undefined) throw notFound(`no connected provider is called "${typed}"`, connectedHint(connections));
+  return found;
+}
+
 /** How to fix a missing or refused key. */
 export function keyHint(connection: Pick<Connection, "name" | "kind" | "keyVar" | "source">): string {
   if (connection.source === "env" && connection.keyVar !== undefined) {

@@ -58,12 +58,16 @@ export function fromPiMessage(
 }
 
 /** OpenAI's Responses API glues the item's id to the call's; only the call's is the protocol's. */
-export function toolCallId(call: Pick<ToolCall, "id">, api: string): string {
-  return api === "openai-responses" ? (call.id.split("|")[0] ?? call.id) : call.id;
+export function toolCallId({ id }: Pick<ToolCall, "id">, api: string): string {
+  // Servers send numbers and nulls, too. The backend gives a call without an id one of its own.
+  if (typeof id !== "string") return "";
+  return api === "openai-responses" ? (id.split("|")[0] ?? id) : id;
 }
 
 /** The strictest of the providers. */
 const MAX_NAME_CHARS = 64;
+/** More than any model reads in its life; sums of it stay whole numbers. */
+const MAX_TOKEN_COUNT = 1e12;
 const EMPTY_RESULT = "(no output)";
 
 function convert(message: ModelMessage, answered: Set<string>, asked: Set<string>): Message | null {
@@ -127,18 +131,27 @@ function convertAssistant(message: ModelAssistantMessage, answered: Set<string>)
 
 const NO_COST = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
+/** What servers count is theirs to get wrong: some send text, null or less than nothing. */
 function fromPiUsage(usage: Usage, priced: boolean): ModelUsage {
-  const { input, output, cacheRead, cacheWrite, reasoning } = usage;
-  const totalTokens = usage.totalTokens || input + output + cacheRead + cacheWrite;
-  const costUsd = priced || usage.cost.total > 0 ? usage.cost.total : undefined;
+  const input = toCount(usage.input);
+  const output = toCount(usage.output);
+  const cacheRead = toCount(usage.cacheRead);
+  const cacheWrite = toCount(usage.cacheWrite);
+  const totalTokens = toCount(usage.totalTokens) || input + output + cacheRead + cacheWrite;
+  const cost = usage.cost.total > 0 && Number.isFinite(usage.cost.total) ? usage.cost.total : 0;
   return {
     input,
     output,
     cacheRead,
     cacheWrite,
     totalTokens,
-    ...defined({ reasoning: reasoning || undefined, costUsd }),
+    ...defined({ reasoning: toCount(usage.reasoning) || undefined, costUsd: priced || cost > 0 ? cost : undefined }),
   };
+}
+
+function toCount(value: unknown): number {
+  if (typeof value !== "number" || !(value > 0)) return 0;
+  return Math.min(Math.round(value), MAX_TOKEN_COUNT);
 }
 
 function hasContent(part: ModelText | ModelImage): boolean {

@@ -7,7 +7,7 @@ import { isRecord, parseJson } from "@/lib/json.ts";
 import { VERSION } from "@/version.ts";
 import type { Connection } from "./connections.ts";
 import { classifyFailure } from "./errors.ts";
-import type { WireFacts } from "./wire-tap.ts";
+import { readText, type WireFacts } from "./wire-tap.ts";
 
 export interface EndpointModel {
   id: string;
@@ -58,6 +58,9 @@ export async function fetchJson(
   return ask({ connection, signal, timeout }, url, options.body);
 }
 
+/** The longest list of models known has less than one megabyte; whatever listens on a probed port may send more. */
+const MAX_ANSWER_BYTES = 32_000_000;
+
 interface Ask {
   connection: Connection;
   signal: AbortSignal;
@@ -79,7 +82,7 @@ async function ask({ connection, signal, timeout }: Ask, url: string, body?: unk
       redirect: "manual",
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    text = await response.text();
+    text = await readText(response, MAX_ANSWER_BYTES);
   } catch (error) {
     if (timeout.aborted) {
       throw new ProviderError("network", `${connection.kind.label} at ${connection.baseUrl} did not answer in time`, {
@@ -234,11 +237,12 @@ function geminiList(body: unknown): EndpointModel[] {
 
 function array(body: unknown, field: string): Record<string, unknown>[] {
   const list = Array.isArray(body) ? body : isRecord(body) ? body[field] : undefined;
-  return Array.isArray(list) ? list.filter(isRecord).filter((item) => text(item.id) ?? text(item.name)) : [];
+  return Array.isArray(list) ? list.filter(isRecord).filter((item) => text(item.id ?? item.name)) : [];
 }
 
+/** No id or name holds control characters; printed, they would steer the terminal. */
 function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return typeof value === "string" && /^\P{C}+$/u.test(value) ? value : undefined;
 }
 
 function number(value: unknown): number | undefined {

@@ -128,6 +128,10 @@ const AUTH_TEXT =
 const TRANSIENT_TEXT =
   /server error|internal error|service unavailable|overloaded|socket hang up|fetch failed|connection (?:error|ended|lost|closed|reset)|upstream connect|terminated|timed? ?out|econnreset|econnrefused|enotfound|http2/i;
 
+/** What the runtime says when the client library reads a field that is not there or is of another type. */
+const MISREAD_TEXT =
+  /is not an object \(evaluating|is not a function\.? |is not iterable|Maximum call stack size exceeded/;
+
 function fromBody(failed: FailedCall): ProviderError {
   const { facts } = failed;
   const details = readErrorBody(facts.errorBody);
@@ -205,6 +209,16 @@ function fromConnection(failed: FailedCall): ProviderError {
 
 /** No response to look at (Bedrock's SDK), or one the SDK refused for a reason of its own. */
 function fromText(failed: FailedCall): ProviderError {
+  if (failed.facts.status === 200 && MISREAD_TEXT.test(failed.message)) {
+    return new ProviderError(
+      "provider",
+      `${failed.connection.kind.label} sent a reply that does not follow its protocol`,
+      {
+        retryable: true,
+        cause: new Error(failed.message),
+      },
+    );
+  }
   const message = `${failed.connection.kind.label}: ${firstLine(failed.message) || "the call failed"}`;
   const exception = /([A-Za-z]+(?:Exception|Error))/.exec(failed.message)?.[1] ?? "";
   const { code, retryable } = decide(undefined, { names: [exception.toLowerCase()], message: failed.message });

@@ -98,7 +98,8 @@ export function replayingAdapter(file: string): ModelAdapter {
     async resolveModel(handle) {
       return recording.models.get(handle) ?? unknownModel(handle);
     },
-    defaultModel: async () => recording.defaultModel,
+    // The agent of the recorded run may have had its model already; a new one on another machine has none.
+    defaultModel: async () => recording.defaultModel ?? recording.models.keys().next().value ?? null,
   };
 }
 

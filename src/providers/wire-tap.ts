@@ -138,7 +138,7 @@ export function createWireTap(options: { api: Api; signal: AbortSignal; timeoutM
 }
 
 /** At most `maxBytes` of a body, however much the other side sends. */
-async function readText(response: Response, maxBytes: number): Promise<string> {
+export async function readText(response: Response, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;

@@ -5,6 +5,7 @@
 
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { systemErrorCode } from "@/lib/errors.ts";
 import { findGitDirectories, readSmall } from "@/store/git-root.ts";
 
 /** Keys that are data, per section; `*` accepts every key of the section. */
@@ -140,6 +141,6 @@ function lstatOrUnknown(path: string) {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    return (error as { code?: unknown }).code === "ENOTDIR" ? null : "unknown";
+    return systemErrorCode(error) === "ENOTDIR" ? null : "unknown";
   }
 }

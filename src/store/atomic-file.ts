@@ -19,7 +19,7 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
 import { isPidAlive } from "@/lib/process-stat.ts";
 
 export interface AtomicWriteOptions {
@@ -202,7 +202,7 @@ function storageError(message: string, cause: unknown): LettaError {
     code === "ENOSPC" || code === "EDQUOT"
       ? "The disk is full. The old content is unchanged."
       : code === "EROFS" || code === "EACCES" || code === "EPERM"
-        ? "The place is not writable for this user. Set LETTA_HOME to a directory that is."
+        ? "Check owner and permissions of the file and its folder. LETTA_HOME puts letta's own files elsewhere."
         : undefined;
-  return new LettaError("storage", `${message}: ${errorMessage(cause)}`, { cause, ...(hint && { hint }) });
+  return new LettaError("storage", `${message}: ${systemReason(cause)}`, { cause, ...(hint && { hint }) });
 }

@@ -4,7 +4,7 @@
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, sep } from "node:path";
 import * as v from "valibot";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { LettaError, systemReason } from "@/lib/errors.ts";
 import { isDeeperThan, isRecord } from "@/lib/json.ts";
 import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import { findJsonError } from "./json-position.ts";
@@ -66,7 +66,7 @@ export class SettingsFile<T extends object> {
     try {
       text = this.#readText();
     } catch (error) {
-      return this.#unreadable(errorMessage(error));
+      return this.#unreadable(systemReason(error));
     }
     // An empty file is what a crashed editor leaves: nothing is lost by treating it as `{}`.
     if (text === null || text.trim() === "") return this.#parse({});

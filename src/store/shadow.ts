@@ -4,7 +4,7 @@
 import type { Database } from "bun:sqlite";
 import { chmodSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { systemErrorCode } from "@/lib/errors.ts";
+import { systemErrorCode, systemReason } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
 import { replaceFile } from "@/lib/replace-file.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
@@ -163,7 +163,7 @@ class SqliteShadow implements ShadowStore {
       if (before !== null && current === null && first.mode !== null) chmodSync(path, first.mode);
       return { path, outcome: before === null ? "removed" : "restored" };
     } catch (error) {
-      return { path, outcome: "failed", detail: (error as Error).message };
+      return { path, outcome: "failed", detail: systemReason(error) };
     }
   }
 

@@ -6,7 +6,7 @@ import type { Dirent } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as v from "valibot";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { LettaError, systemReason } from "@/lib/errors.ts";
 import { parseJson } from "@/lib/json.ts";
 import { describeIssue } from "@/lib/schema-issue.ts";
 import { parseTranscript, type UpstreamMessage } from "./upstream-transcript.ts";
@@ -219,7 +219,7 @@ async function listFolder(folder: string, mustBe?: string): Promise<Dirent[]> {
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if (mustBe === undefined) return [];
-    throw new LettaError("not_found", `no local store to import in ${mustBe}: ${errorMessage(error)}`, {
+    throw new LettaError("not_found", `no local store to import in ${mustBe}: ${systemReason(error)}`, {
       cause: error,
       hint: "Name its folder: letta import FOLDER (it holds agents/ and conversations/).",
     });

@@ -2,7 +2,7 @@
 
 import { realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { errorMessage, LettaError, systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
 import { followLinks, replaceFile } from "@/lib/replace-file.ts";
 import type { ShadowChange, ShadowStore } from "@/store/shadow.ts";
@@ -58,7 +58,7 @@ export function fileError(error: unknown, path: string, cwd?: string): unknown {
   };
   // An error without a code is a bug of ours, or already a ToolError.
   if (code === undefined || error instanceof LettaError) return error;
-  return new ToolError(messages[code] ?? `${(error as Error).message} (${path})`, { cause: error });
+  return new ToolError(messages[code] ?? `${systemReason(error)} (${path})`, { cause: error });
 }
 
 /** No change without its way back. */

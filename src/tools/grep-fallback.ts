@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { ToolError } from "@/lib/errors.ts";
+import { errorMessage, ToolError } from "@/lib/errors.ts";
 import type { ToolContext } from "./define-tool.ts";
 import type { GrepArgs, GrepRecord } from "./grep.ts";
 import { relativePath } from "./paths.ts";
@@ -33,7 +33,7 @@ function compile(args: GrepArgs): RegExp {
   try {
     return new RegExp(args.pattern, `${args["-i"] ? "i" : ""}${args.multiline ? "gms" : ""}u`);
   } catch (error) {
-    throw new ToolError(`The search failed: ${(error as Error).message}`, { cause: error });
+    throw new ToolError(`The search failed: ${errorMessage(error)}`, { cause: error });
   }
 }
 

@@ -8,7 +8,7 @@ import { isSecretPath } from "@/permissions/protected.ts";
 import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import description from "./grep.md" with { type: "text" };
 import { grepWithoutRipgrep } from "./grep-fallback.ts";
-import { GREP_BUFFER_BYTES, GREP_CHARS, GREP_HEAD_LIMIT } from "./limits.ts";
+import { GREP_BUFFER_BYTES, GREP_CHARS, GREP_HEAD_LIMIT, SEARCH_TIMEOUT_MS } from "./limits.ts";
 import { truncateOutput } from "./output.ts";
 import { contextPath, relativePath } from "./paths.ts";
 import { runRipgrep } from "./ripgrep.ts";
@@ -54,7 +54,7 @@ export const grepTool = defineTool({
     const result = formats[args.output_mode](records, shown, args);
     const notes = [
       ...(records.length < visible.length ? [SECRETS_NOTE] : []),
-      ...(cut ? ["[The search was stopped: too much output. Narrow it.]"] : []),
+      ...(cut ? ["[The search was stopped: too much output, or too long. Narrow it.]"] : []),
       ...(plain ? [PLAIN_NOTE] : []),
     ];
     const output = truncateOutput([result.output, ...notes].join("\n\n"), { maxChars: GREP_CHARS });
@@ -90,7 +90,13 @@ async function search(args: GrepArgs, path: string, context: ToolContext): Promi
     cwd: context.cwd,
     maxBytes: GREP_BUFFER_BYTES,
     signal: context.signal,
+    shells: context.services.shells,
   });
+  if (run.timedOut && run.stdout === "") {
+    throw new ToolError(
+      `Nothing was found in ${SEARCH_TIMEOUT_MS / 1000} seconds, and the search was stopped. Name a smaller path, a glob or a simpler pattern.`,
+    );
+  }
   // 2 also means that a single file could not be read; then there may still be results.
   if (run.exitCode === 2 && run.stdout === "") throw new ToolError(ripgrepError(run.stderr));
   const records = parseRecords(run.stdout, args.output_mode, context.cwd);

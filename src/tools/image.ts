@@ -1,7 +1,7 @@
 // Images for a model. What is within the limits goes through untouched; larger ones are scaled by Bun's own codecs.
 
 import type { ContentPart } from "@/backend/wire.ts";
-import { errorMessage, ToolError } from "@/lib/errors.ts";
+import { systemReason, ToolError } from "@/lib/errors.ts";
 import { IMAGE_MAX_PIXELS, IMAGE_MAX_SIDE, IMAGE_OUTPUT_BYTES } from "./limits.ts";
 
 /** Media type by magic bytes, whatever the name says; undefined for what is no image. */
@@ -37,7 +37,7 @@ async function dimensions(name: string, bytes: Uint8Array): Promise<{ width: num
   try {
     return await new Bun.Image(bytes).metadata();
   } catch (error) {
-    throw new ToolError(`The image cannot be read: ${name} (${errorMessage(error)}).`, { cause: error });
+    throw new ToolError(`The image cannot be read: ${name} (${systemReason(error)}).`, { cause: error });
   }
 }
 
@@ -60,7 +60,7 @@ async function shrink(name: string, bytes: Uint8Array, type: string): Promise<{ 
     }
   } catch (error) {
     throw new ToolError(
-      `The image is too large to send as it is and cannot be scaled here: ${name} (${errorMessage(error)}). Convert it with Bash first.`,
+      `The image is too large to send as it is and cannot be scaled here: ${name} (${systemReason(error)}). Convert it with Bash first.`,
       { cause: error },
     );
   }

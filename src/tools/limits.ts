@@ -31,6 +31,9 @@ export const OVERFLOW_TOTAL_BYTES = 200 * 1024 * 1024;
 /** A cut moves to a line boundary when one is this near. */
 export const CUT_SLACK_CHARS = 200;
 
+/** A search that takes longer is stopped; what it found so far counts. */
+export const SEARCH_TIMEOUT_MS = 60_000;
+
 export const READ_LINES = 2_000;
 export const READ_LINE_CHARS = 2_000;
 export const READ_CHARS = 30_000;

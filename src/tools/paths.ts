@@ -2,8 +2,9 @@
 // was judged is the path that is used, however it was spelled.
 
 import { homedir } from "node:os";
-import { isAbsolute, relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { ToolError } from "@/lib/errors.ts";
+import { shortPath } from "@/lib/path-inside.ts";
 import type { ToolContext } from "./define-tool.ts";
 
 /** `~`, `~/…`, `$VAR`, `${VAR}` (unknown names stay as they are), relative to `cwd`, normalised. Symlinks are not
@@ -33,10 +34,7 @@ export function displayPath(path: string, cwd: string, home: string = homedir())
 
 /** Relative inside `cwd`, else absolute; always one line. */
 export function relativePath(path: string, cwd: string): string {
-  const absolute = resolve(cwd, path);
-  const inside = relative(cwd, absolute);
-  if (inside === "") return ".";
-  return escapeControls(inside.startsWith("..") || isAbsolute(inside) ? absolute : inside);
+  return escapeControls(shortPath(cwd, resolve(cwd, path)));
 }
 
 /** Newlines and other control characters as `\n`, `\x1b`, …. */

@@ -6,15 +6,26 @@ import { dirname, join } from "node:path";
 import { sha256 } from "@/lib/hash.ts";
 import { writeFileAtomic } from "@/store/atomic-file.ts";
 import type { Paths } from "@/store/paths.ts";
+import { SEARCH_TIMEOUT_MS } from "./limits.ts";
 import { ripgrepBinary } from "./ripgrep-binary.ts";
+import type { Shells } from "./shell.ts";
 
 export interface RipgrepRun {
   /** 0 matches, 1 none, 2 error. */
   exitCode: number;
   stdout: string;
   stderr: string;
-  /** It was stopped because its output exceeded the buffer. */
+  /** It was stopped because its output exceeded the buffer, or after the time limit. */
   cut: boolean;
+  timedOut: boolean;
+}
+
+export interface RipgrepOptions {
+  cwd: string;
+  maxBytes: number;
+  signal: AbortSignal;
+  shells: Pick<Shells, "guard">;
+  timeoutMs?: number;
 }
 
 const NAME = process.platform === "win32" ? "rg.exe" : "rg";
@@ -32,20 +43,20 @@ export function findRipgrep(paths: Paths, path: string | undefined): string | nu
 }
 
 /** Runs it in `cwd`. `--no-config` and an environment without `RIPGREP_CONFIG_PATH`: a repository must not add options. */
-export async function runRipgrep(
-  program: string,
-  args: string[],
-  options: { cwd: string; maxBytes: number; signal: AbortSignal },
-): Promise<RipgrepRun> {
+export async function runRipgrep(program: string, args: string[], options: RipgrepOptions): Promise<RipgrepRun> {
+  using guard = options.shells.guard();
+  const timeout = AbortSignal.timeout(options.timeoutMs ?? SEARCH_TIMEOUT_MS);
   const child = Bun.spawn([program, "--no-config", "--color=never", ...args], {
     cwd: options.cwd,
-    env: { PATH: "", LC_ALL: "C.UTF-8" },
+    env: { PATH: "", LC_ALL: "C.UTF-8", ...guard.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    signal: options.signal,
+    detached: true,
+    signal: AbortSignal.any([options.signal, timeout]),
     killSignal: "SIGKILL",
   });
+  guard.started(child.pid);
   const errors = child.stderr.text();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -61,7 +72,14 @@ export async function runRipgrep(
   }
   const exitCode = await child.exited;
   options.signal.throwIfAborted();
-  return { exitCode, stdout: Buffer.concat(chunks).toString("utf8"), stderr: await errors, cut };
+  const timedOut = timeout.aborted && child.signalCode === "SIGKILL";
+  return {
+    exitCode,
+    stdout: Buffer.concat(chunks).toString("utf8"),
+    stderr: await errors,
+    cut: cut || timedOut,
+    timedOut,
+  };
 }
 
 function unpacked(paths: Paths): string | null {

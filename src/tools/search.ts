@@ -32,6 +32,7 @@ export async function listFiles(root: string, context: ToolContext): Promise<Fil
     cwd: root,
     maxBytes: GLOB_BUFFER_BYTES,
     signal: context.signal,
+    shells: context.services.shells,
   });
   const paths = run.stdout.split("\0");
   // The piece behind the last NUL is empty, or a path that was cut.

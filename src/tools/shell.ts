@@ -4,7 +4,7 @@
 
 import { randomUUID } from "node:crypto";
 import { closeSync, statSync } from "node:fs";
-import { systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
@@ -37,8 +37,16 @@ export interface Shells {
   /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes, without stderr when there is an
    *  `onErrorBytes` for it. */
   start(command: ShellCommand, onBytes: OnBytes, onErrorBytes?: OnBytes): RunningShell;
+  /** Keeps a program that is started elsewhere, in a process group of its own, from outliving this process. */
+  guard(): Guard;
   /** Ends what is still running, and what finished commands left in their process group. */
   killAll(): Promise<void>;
+}
+
+export interface Guard extends Disposable {
+  /** For the program's environment. */
+  readonly env: Record<string, string>;
+  started(pid: number): void;
 }
 
 /** A flood of output is garbage as soon as it is read; left alone, the collector lets memory grow with it. */
@@ -90,8 +98,19 @@ export function createShells(watchdog: Watchdog): Shells {
     return shell;
   };
 
+  const guard = (): Guard => {
+    const mark = `${randomUUID()}.`;
+    watchdog.begin(mark);
+    return {
+      env: { [MARK_VARIABLE]: mark },
+      started: (pid) => watchdog.started(mark, pid),
+      [Symbol.dispose]: () => watchdog.end(mark),
+    };
+  };
+
   return {
     start,
+    guard,
     killAll: async () => {
       await Promise.all([...running].map((shell) => shell.kill()));
       const groups = [...remaining];
@@ -201,5 +220,5 @@ function startError(error: unknown, executable: string, cwd: string): ToolError 
   const code = systemErrorCode(error);
   if (code === "ENOENT") return new ToolError(`Executable not found: ${executable}`, { cause: error });
   if (code === "E2BIG") return new ToolError("The command is too long for this system.", { cause: error });
-  return new ToolError(`The shell could not be started: ${(error as Error).message}`, { cause: error });
+  return new ToolError(`The shell could not be started: ${systemReason(error)}`, { cause: error });
 }

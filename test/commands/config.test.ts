@@ -59,6 +59,22 @@ test("keys that contain dots are found", async () => {
   expect(io.out).toBe("agent-1\n");
 });
 
+test("list tells what was chosen from what is remembered", async () => {
+  const core = await tempCore();
+  await core.settings.updateUser((settings) => {
+    settings.recentModels = ["a/b"];
+    settings.sessionsByServer = { local: { agentId: "agent-1", conversationId: "default" } };
+  });
+  const io = recordingIo();
+  await runConfigList(core, {}, io);
+  await runConfigSet(core, { key: "defaultModel", value: "a/b" }, io);
+  await runConfigList(core, {}, io);
+  const remembered = "Also in the file: 3 values letta remembers by itself (--format json).\n";
+  expect(io.out).toBe(
+    `Nothing is set.\n${remembered}Saved defaultModel in the user settings\ndefaultModel  "a/b"\n${remembered}`,
+  );
+});
+
 test("secrets are not shown", async () => {
   const core = await tempCore();
   await core.settings.updateUser((settings) => {

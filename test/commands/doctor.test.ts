@@ -309,3 +309,13 @@ test("broken settings come back from their backup only with a yes", async () => 
   expect(await readFile(core.paths.settings, "utf8")).toBe('{"defaultModel": "a/b"}');
   expect(await readFile(`${core.paths.settings}.broken`, "utf8")).toBe('{"defaultModel": "a/b"');
 });
+
+test("a permission mode that is none is a problem", async () => {
+  const core = await tempCore();
+  await core.settings.updateUser((settings) => {
+    settings.permissions = { mode: "foo" };
+  });
+  const { code, report } = await examine(core);
+  expect(code).toBe(1);
+  expect(problems(report)).toEqual(["permissions.mode.user"]);
+});

@@ -24,6 +24,6 @@ test("a reader that leaves early ends the writing, without an error", async () =
 
 test.if(process.platform === "linux")("a full device is an error that says so", async () => {
   const { err, code } = await shell(`${CHILD} 1 > /dev/full`);
-  expect(err).toContain("cannot write to standard output: ENOSPC");
+  expect(err).toContain("cannot write to standard output: no space left on device");
   expect(code).not.toBe(0);
 });

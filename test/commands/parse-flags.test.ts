@@ -80,6 +80,7 @@ test.each([
   [["--new", "--resume"], "interactive", "--new does not go with --resume"],
   [["--resume"], "headless", "--resume needs a terminal and does not go with -p"],
   [["--max-turns", "3"], "interactive", "--max-turns works only with -p"],
+  [["--continue"], "interactive", "--continue works only with -p"],
   [["--continue", "--new"], "headless", "--continue does not go with --new"],
   [["--name", "a", "--agent", "b"], "headless", "--name does not go with --agent"],
   [["--save"], "headless", "--save needs --model or --system or --system-custom"],

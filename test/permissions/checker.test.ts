@@ -308,7 +308,7 @@ test("an answer is saved where it belongs and stays in force, without trusting t
   expect(brief(await again.shell("npm test"))).toBe("allow");
   expect(brief(await again.shell("evil x"))).toBe("ask");
   expect(again.trust.status).toBe("untrusted");
-  expect(readFileSync(join(world.project, ".git/info/exclude"), "utf8")).toBe(".letta/settings.local.json\n");
+  expect(readFileSync(join(world.project, ".git/info/exclude"), "utf8")).toBe(".letta/settings.local.json*\n");
   await world.checker.addRule("deny", "Bash(npm publish)", "user");
   expect(brief(await (await world.reopen()).shell("npm publish"))).toBe("deny");
   expect(existsSync(join(world.project, ".letta/settings.json"))).toBe(false);

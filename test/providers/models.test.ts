@@ -401,6 +401,38 @@ describe("servers that bend the rules", () => {
     });
   });
 
+  test.each(Object.values(PROTOCOLS))("%s: what it counts wrongly is not counted", async (handle) => {
+    for (const usage of [
+      { input: -5, output: -7 },
+      { input: 1e308, output: 1e308 },
+      JSON.parse('{"input":"12","output":null}'),
+    ]) {
+      await using server = await startModelServer([{ text: "ok", usage }]);
+      const { last } = await call(testAdapter(serverEnv(server.url)), request(handle));
+      if (last?.type !== "done") throw new Error("no reply");
+      const { costUsd = 0, ...counts } = last.message.usage;
+      expect(Number.isFinite(costUsd) && costUsd >= 0).toBe(true);
+      expect(Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
+    }
+  });
+
+  test("ids, names and texts of another type than the protocol's do no harm", async () => {
+    const piece = (delta: object) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+    const call5 = { index: 0, id: 5, function: { name: ["Bash"], arguments: "{}" } };
+    const finish = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] })}\n\n`;
+    const body = `${piece({ content: { a: 1 } })}${piece({ tool_calls: [call5] })}${finish}data: [DONE]\n\n`;
+    const headers = { "content-type": "text/event-stream" };
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body, { headers }) });
+    const { events, last } = await call(testAdapter(serverEnv(server.url.origin)), request("vllm/m"));
+    for (const event of events) if (event.type === "text") expect(event.delta).toBeString();
+    if (last?.type === "done") {
+      for (const block of last.message.content) {
+        if (block.type === "toolCall") expect([block.id, block.name]).toEqual(["", ""]);
+      }
+    } else expect(last).toMatchObject({ type: "error", error: { code: "provider" } });
+  });
+
   test("arguments nested without end are not run and break nothing", async () => {
     const args = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
     await using server = await startModelServer([{ toolCalls: [{ id: "c", name: "Bash", args }] }]);
@@ -408,6 +440,35 @@ describe("servers that bend the rules", () => {
     expect(last).toMatchObject({
       message: { content: [{ name: "Bash", arguments: {}, argumentsError: args }] },
     });
+  });
+
+  test("models that cannot be named are left out of lists", async () => {
+    const data = [
+      { id: "m\u001b[2J" },
+      { id: "a\u202eb" },
+      { id: "" },
+      { id: 5 },
+      null,
+      { id: "ok" },
+      { id: "模型/x y" },
+    ];
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ data }) });
+    const models = await testAdapter(testEnv({ VLLM_BASE_URL: server.url.origin, VLLM_API_KEY: "k" })).listModels();
+    expect(models.map(({ handle }) => handle)).toEqual(["vllm/ok", "vllm/模型/x y"]);
+  });
+
+  test("a list without end is given up", async () => {
+    const piece = "x".repeat(1_000_000);
+    const body = () =>
+      new ReadableStream({
+        // The response stays open, yet the question is answered.
+        start: (controller) => {
+          for (let count = 0; count < 33; count += 1) controller.enqueue(piece);
+        },
+      });
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body()) });
+    const env = testEnv({ VLLM_BASE_URL: server.url.origin, VLLM_API_KEY: "k" });
+    expect(await testAdapter(env).listModels()).toEqual([]);
   });
 
   test("a tool name that providers refuse does not spoil the conversation", async () => {

@@ -36,6 +36,14 @@ test("a replay yields the same events as the run", async () => {
   expect(await replay.resolveModel(HANDLE)).toMatchObject({ handle: HANDLE, max_context_window: 1_000_000 });
 });
 
+test("a recording brings its model along, also when the run did not ask for the default", async () => {
+  const file = await record([{ text: "ok" }], async (adapter) => {
+    await adapter.resolveModel(HANDLE);
+    await call(adapter, request(HANDLE));
+  });
+  expect(await replayingAdapter(file).defaultModel()).toBe(HANDLE);
+});
+
 test("failures are replayed with all that decides about retries", async () => {
   const file = await record([{ status: 429, headers: { "retry-after": "3" } }], async (adapter) => {
     await call(adapter, request(HANDLE));

@@ -30,7 +30,8 @@ async function adopted(command: string[], { cwd, env }: { cwd: string; env: Reco
   const libc = openLibc();
   try {
     libc.symbols.prctl(PR_SET_CHILD_SUBREAPER, 1n, 0n, 0n, 0n);
-    const script = 'file=$1; shift; "$@" >/dev/null 2>&1 </dev/null & echo $! > "$file"';
+    // The pause keeps the program from ending before the shell, which would then be the one to collect it.
+    const script = 'file=$1; shift; (sleep 0.1; exec "$@") >/dev/null 2>&1 </dev/null & echo $! > "$file"';
     const shell = Bun.spawn(["sh", "-c", script, "sh", pidFile, ...command], { cwd, env, stdin: "ignore" });
     await shell.exited;
     const pid = Number(readFileSync(pidFile, "utf8"));

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { isAlive, until } from "./support.ts";
 
 const HOST = join(import.meta.dir, "../fixtures/tools/shell-host.ts");
+const SLOW_SEARCH = join(import.meta.dir, "../fixtures/tools/endless-search");
 const folders: string[] = [];
 afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
@@ -41,6 +42,14 @@ test("kill -9 leaves nothing of a running command after two seconds", async () =
     ["daemon", "deep", "stubborn", "plain"],
   );
   expect(pids.map(isAlive)).toEqual([true, true, true, true]);
+  child.kill("SIGKILL");
+  await child.exited;
+  await until(() => !pids.some(isAlive), 2_000);
+}, 20_000);
+
+test("kill -9 ends a search, too", async () => {
+  const { child, pids } = await host("true", ["search"], "--search", SLOW_SEARCH);
+  expect(pids.map(isAlive)).toEqual([true]);
   child.kill("SIGKILL");
   await child.exited;
   await until(() => !pids.some(isAlive), 2_000);

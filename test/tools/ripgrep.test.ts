@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256 } from "@/lib/hash.ts";
-import { unpack } from "@/tools/ripgrep.ts";
+import { runRipgrep, unpack } from "@/tools/ripgrep.ts";
+import { openWorkbench } from "./support.ts";
 
 const folders: string[] = [];
 afterEach(() => {
@@ -64,4 +65,12 @@ test("several processes at once all end with a whole file", async () => {
   expect(outputs).toEqual(Array.from({ length: 4 }, () => `${target}\n`));
   expect(sha256(await Bun.file(target).bytes())).toBe(hash);
   expect(readdirSync(directory)).toEqual(["rg"]);
+});
+
+test("a search without end is stopped; what it found so far counts", async () => {
+  await using bench = openWorkbench();
+  const program = join(import.meta.dir, "../fixtures/tools/endless-search");
+  const { signal, services, cwd } = bench.context();
+  const run = await runRipgrep(program, [], { cwd, maxBytes: 1_000, signal, shells: services.shells, timeoutMs: 300 });
+  expect(run).toMatchObject({ stdout: "found\n", cut: true, timedOut: true });
 });

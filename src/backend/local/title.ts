@@ -25,7 +25,12 @@ export function titleOf(body: ModelMessage): string | null {
       : body.content.map((part) => (part.type === "text" ? part.text : ""));
   const line = texts
     .flatMap((text) => stripReminders(text).split("\n"))
-    .map((text) => takeHead(text, 1000).replace(/\s+/g, " ").trim())
+    .map((text) =>
+      takeHead(text, 1000)
+        .replace(/\s+/g, " ")
+        .trim()
+        .replace(/^(?:#{1,6}|>|[-*]) /, ""),
+    )
     .find((text) => /[\p{L}\p{N}]/u.test(text));
   if (line === undefined) return null;
   if (line.length <= MAX_CHARS) return line;

@@ -46,7 +46,7 @@ class DuplexSession {
     this.#io = io;
     this.#queue = app.engine.queue({ agentId: session.agent.id, conversationId: session.conversation.id });
     this.#requests = new ClientRequests(io.lines);
-    this.#state = { session, usage: null, busy: () => this.#turn !== null };
+    this.#state = { app, options, requests: this.#requests, session, usage: null, busy: () => this.#turn !== null };
   }
 
   async run(): Promise<number> {
@@ -202,7 +202,7 @@ class DuplexSession {
     }
     this.#controls = this.#controls.then(async () => {
       try {
-        const payload = await answerControl(this.#app, this.#state, this.#requests, this.#options, request);
+        const payload = await answerControl(this.#state, request);
         await this.#respond(request_id, payload);
       } catch (error) {
         const response = { subtype: "error", request_id, error: errorMessage(error) } as const;

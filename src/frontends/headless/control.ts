@@ -16,6 +16,9 @@ import { type ControlRequest, ControlRequestSchema } from "./schema.ts";
 
 /** What control requests may look at and change. */
 export interface ControlState {
+  readonly app: App;
+  readonly options: HeadlessOptions;
+  readonly requests: ClientRequests;
   /** Its model changes with `set_model`, for the turns that follow. */
   session: Session;
   /** Of the last model call; null before the first. */
@@ -26,21 +29,16 @@ export interface ControlState {
 type Payload = Record<string, unknown>;
 
 /** Throws `usage` for a request that is unknown or malformed; other errors say what went wrong. */
-export async function answerControl(
-  app: App,
-  state: ControlState,
-  requests: ClientRequests,
-  options: HeadlessOptions,
-  body: { subtype: string },
-): Promise<Payload> {
+export async function answerControl(state: ControlState, body: { subtype: string }): Promise<Payload> {
+  const { app, requests } = state;
   const request = parseControl(body);
   switch (request.subtype) {
     case "initialize":
-      return describeSession(app, state, options);
+      return describeSession(state);
     case "interrupt":
       return {};
     case "set_model":
-      return setModel(app, state, request.model);
+      return setModel(state, request.model);
     case "set_permission_mode":
       app.permissions.setMode(request.mode);
       return { mode: app.permissions.mode };
@@ -48,13 +46,13 @@ export async function answerControl(
       for (const tool of request.tools) app.tools.register(externalTool(tool, requests));
       return { registered: request.tools.length };
     case "bootstrap_session_state":
-      return bootstrap(app, state, options, request);
+      return bootstrap(state, request);
     case "list_messages":
       return listMessages(app, refOf(state.session, request), request);
     case "recover_pending_approvals":
-      return recoverApprovals(app, state, request);
+      return recoverApprovals(state, request);
     case "get_context_usage":
-      return contextUsage(app, state);
+      return contextUsage(state);
   }
 }
 
@@ -68,7 +66,7 @@ function parseControl(body: { subtype: string }): ControlRequest {
   throw new LettaError("usage", `Invalid ${body.subtype} request: ${describeIssue(parsed.issues[0])}`);
 }
 
-function describeSession(app: App, { session }: ControlState, options: HeadlessOptions): Payload {
+function describeSession({ app, options, session }: ControlState): Payload {
   return {
     agent_id: session.agent.id,
     conversation_id: session.conversation.id,
@@ -80,17 +78,15 @@ function describeSession(app: App, { session }: ControlState, options: HeadlessO
   };
 }
 
-async function setModel(app: App, state: ControlState, handle: string): Promise<Payload> {
-  const record = await app.models.resolveModel(handle);
+async function setModel(state: ControlState, handle: string): Promise<Payload> {
+  const record = await state.app.models.resolveModel(handle);
   const { session } = state;
   state.session = { ...session, model: record.handle, modelSource: "flag", modelOverride: record.handle };
   return { model: record.handle };
 }
 
 async function bootstrap(
-  app: App,
-  { session }: ControlState,
-  options: HeadlessOptions,
+  { app, options, session }: ControlState,
   request: Extract<ControlRequest, { subtype: "bootstrap_session_state" }>,
 ): Promise<Payload> {
   const startedAt = performance.now();
@@ -130,21 +126,20 @@ async function listMessages(
 
 /** Calls a killed process left open are closed without asking a model. */
 async function recoverApprovals(
-  app: App,
-  state: ControlState,
+  { app, session, busy }: ControlState,
   request: Extract<ControlRequest, { subtype: "recover_pending_approvals" }>,
 ): Promise<Payload> {
-  if (request.agent_id && request.agent_id !== state.session.agent.id) {
-    throw new LettaError("usage", `this process works with agent ${state.session.agent.id}`);
+  if (request.agent_id && request.agent_id !== session.agent.id) {
+    throw new LettaError("usage", `this process works with agent ${session.agent.id}`);
   }
-  const ref = refOf(state.session, request);
-  if (state.busy()) throw new LettaError("busy", "A turn is running; its approvals are not stale.");
+  const ref = refOf(session, request);
+  if (busy()) throw new LettaError("busy", "A turn is running; its approvals are not stale.");
   const { pendingToolCallIds } = await app.backend.resumeTail(ref, 1);
   if (pendingToolCallIds.length > 0) await app.backend.cancelConversation(ref);
   return { recovered: true, pending_approval: false, approvals_processed: pendingToolCallIds.length };
 }
 
-async function contextUsage(app: App, { session, usage }: ControlState): Promise<Payload> {
+async function contextUsage({ app, session, usage }: ControlState): Promise<Payload> {
   const model = session.model ? await app.models.resolveModel(session.model) : null;
   const window = session.agent.context_window_limit ?? model?.max_context_window ?? null;
   const tokens = usage?.context_tokens ?? null;

@@ -1,9 +1,9 @@
 // `can_use_tool`: an approval of the engine as a request to the client, and its reply as a decision.
 
-import { isAbsolute, relative } from "node:path";
 import * as v from "valibot";
 import type { App } from "@/app.ts";
 import type { Decision, EngineEvent } from "@/engine/events.ts";
+import { pathInside } from "@/lib/path-inside.ts";
 import type { FileDiff } from "@/tools/define-tool.ts";
 import type { ClientRequests, Reply } from "./requests.ts";
 import { type ClientRequest, PermissionReplySchema } from "./schema.ts";
@@ -63,8 +63,7 @@ function findBlockedPath(app: Pick<App, "tools" | "services" | "cwd">, { call }:
     const targets = tool.targets(tool.parse(call.args), { cwd: app.cwd, services: app.services });
     for (const target of targets) {
       if (target.kind !== "file") continue;
-      const path = relative(app.cwd, target.path);
-      if (path.startsWith("..") || isAbsolute(path)) return target.path;
+      if (pathInside(app.cwd, target.path) === null) return target.path;
     }
   } catch {
     // Arguments the tool itself refuses have no path.

@@ -3,7 +3,8 @@
 // left, or a full device, ends writing at once; the caller sees `closed` and stops the turn.
 
 import { write } from "node:fs";
-import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { type LettaError, systemErrorCode } from "@/lib/errors.ts";
+import { isReaderGone, stdoutError } from "@/lib/output-error.ts";
 
 /** Bytes that may wait before callers do. */
 const HIGH_WATER_BYTES = 256 * 1024;
@@ -90,11 +91,7 @@ class DescriptorWriter implements Writer {
   #end(error: unknown): void {
     this.#waiting = [];
     this.#waitingBytes = 0;
-    const code = systemErrorCode(error);
-    if (code !== "EPIPE" && code !== "ECONNRESET") {
-      const reason = code === "ENOSPC" ? "the device is full" : errorMessage(error);
-      this.#failure = new LettaError("storage", `cannot write to standard output: ${reason}`, { cause: error });
-    }
+    if (!isReaderGone(error)) this.#failure = stdoutError(error);
     this.#closed.abort();
   }
 }

@@ -6,7 +6,7 @@ import { escapeDeceptive, toPlainLine, wrap } from "@/lib/terminal-text.ts";
 import { shortCount } from "@/lib/text.ts";
 import type { RuleSuggestion } from "@/permissions/types.ts";
 import type { Answer, Choice } from "./choice.ts";
-import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
+import { formatChange, formatDiff, plainPath } from "./diff-view.ts";
 import type { Theme } from "./theme.ts";
 
 export type ApprovalRequest = Extract<EngineEvent, { type: "approval_requested" }>;
@@ -32,7 +32,7 @@ export function approvalBlock(request: ApprovalRequest, { theme, columns, cwd }:
   const room = Math.max(10, columns - 3);
   if (request.diffs.length > 0) {
     for (const diff of request.diffs) {
-      lines.push(`  ${escapeDeceptive(shortPath(diff.path, cwd))} ${formatChange(diff, theme)}`);
+      lines.push(`  ${escapeDeceptive(plainPath(diff.path, cwd))} ${formatChange(diff, theme)}`);
       lines.push(
         ...formatDiff(diff, { theme, columns: room, limit: REVIEW_LINES, review: true }).map((line) => `  ${line}`),
       );

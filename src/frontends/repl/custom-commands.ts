@@ -8,6 +8,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import type { App } from "@/app.ts";
 import { escapeDeceptive, toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
+import { shellQuote } from "@/lib/text.ts";
 import type { ReplCommand } from "./commands/command.ts";
 import { findCommand } from "./commands/registry.ts";
 import type { ReplSession } from "./session.ts";
@@ -94,7 +95,7 @@ async function mayRun(scripts: string[], { app, ui, renderer }: ReplSession): Pr
 
 /** Output, both streams, trimmed; a failure is part of the text, as it would be for a reader. */
 async function runPart(script: string, words: string[], { app, ref }: ReplSession): Promise<string> {
-  const parameters = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+  const parameters = words.map(shellQuote).join(" ");
   const decoder = new TextDecoder();
   let output = "";
   const shell = app.services.shells.start(

@@ -1,6 +1,6 @@
 // A file diff as lines: numbers of the new file (of the old one for removed lines), a sign, the text.
 
-import { relative, sep } from "node:path";
+import { shortPath } from "@/lib/path-inside.ts";
 import { escapeDeceptive, toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
 import type { DiffHunk, FileDiff } from "@/tools/define-tool.ts";
 import { DIFF_LINES } from "./limits.ts";
@@ -34,10 +34,9 @@ export function formatChange(diff: FileDiff, theme: Theme): string {
   return diff.kind === "create" ? `created, ${theme.green(`+${diff.added}`)}` : counts;
 }
 
-/** Relative inside `cwd`, absolute elsewhere; a directory that only starts alike is elsewhere. */
-export function shortPath(path: string, cwd: string): string {
-  const short = relative(cwd, path);
-  return toPlainLine(short === "" || short === ".." || short.startsWith(`..${sep}`) ? path : short);
+/** Relative inside `cwd`, absolute elsewhere. */
+export function plainPath(path: string, cwd: string): string {
+  return toPlainLine(shortPath(cwd, path));
 }
 
 function hunkLines(hunk: DiffHunk, width: number, { theme, columns, review }: DiffViewOptions): string[] {

@@ -129,7 +129,8 @@ export class MarkdownStream {
     const inner = indent >= 2 ? source.replace(new RegExp(`^ {0,${indent}}`, "gm"), "") : source;
     const pad = indent >= 2 ? " ".repeat(Math.min(indent + 2, 12)) : "";
     const columns = Math.max(10, this.options.columns() - pad.length);
-    const text = Bun.markdown.ansi(toPlainText(inner), { colors, columns, hyperlinks: false });
+    const plain = toPlainText(inner).replace(BARE_LINK, JOINER);
+    const text = Bun.markdown.ansi(plain, { colors, columns, hyperlinks: false }).replaceAll(JOINER, "");
     return trimBlank(text.split("\n")).map((line) => pad + line);
   }
 
@@ -148,6 +149,10 @@ export class MarkdownStream {
     return `  ${row ? row.replace(/^(?:\x1b\[[\d;]*m)*│ ?/, "") : code}\x1b[0m`;
   }
 }
+
+/** Takes no cell. Inside a bare address it keeps Bun from making a link of it and printing the address twice. */
+const JOINER = "\u2060";
+const BARE_LINK = /(?<=\bhttps?:)(?=\/\/)|(?<=[\w.+-]@)(?=\w)|(?<=\bwww)(?=\.)/g;
 
 function isItem(line: string): boolean {
   return /^\s*(?:[-*+]|\d{1,9}[.)])\s/.test(line) && !/^ {0,3}(?:[-*_]\s*){3,}$/.test(line.split("\n")[0] ?? "");

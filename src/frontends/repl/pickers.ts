@@ -44,12 +44,15 @@ export async function conversationChoice(
   return {
     title: [`Conversations of ${toPlainLine(agent.name)}`],
     filter: true,
-    items: items.map((conversation) => ({
-      value: conversation.id,
-      label:
-        toPlainLine(conversation.summary ?? "") ||
-        (conversation.id === DEFAULT_CONVERSATION ? "main conversation" : conversation.id),
-      hint: formatAge(conversation.last_message_at ?? conversation.created_at, now),
-    })),
+    // Where nothing was said there is nothing to go on with, unless somebody gave it a name.
+    items: items
+      .filter((conversation) => conversation.last_message_at !== null || conversation.summary !== null)
+      .map((conversation) => ({
+        value: conversation.id,
+        label:
+          toPlainLine(conversation.summary ?? "") ||
+          (conversation.id === DEFAULT_CONVERSATION ? "main conversation" : conversation.id),
+        hint: formatAge(conversation.last_message_at ?? conversation.created_at, now),
+      })),
   };
 }

@@ -65,8 +65,6 @@ export class EventRenderer {
     const { theme } = this.options;
     switch (event.type) {
       case "turn_started":
-        this.activity = "Working";
-        break;
       case "step_started":
         this.activity = "Working";
         break;

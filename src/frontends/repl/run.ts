@@ -1,6 +1,7 @@
 // `letta` in a terminal: opens the surface, shows where one is, and runs the sitting until the user leaves. The first
 // prompt comes before everything that can wait (history, the end of the conversation, questions).
 
+import { pinnedAgentIds } from "@/agent/pins.ts";
 import { openSession, planSession, type Selection, type Session, type SessionPlan } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
 import { EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from "@/exit-codes.ts";
@@ -38,7 +39,7 @@ export async function runRepl(app: App, options: ReplOptions): Promise<number> {
   const signals = watchSignals(ui, now);
   try {
     const opened = await openWithChoices(app, options.selection, ui);
-    if (opened) await sit(app, opened, ui, signals, options, now);
+    if (opened) await sit({ app, opened, ui, signals, now, initialPrompt: options.initialPrompt });
     return signals.exitCode;
   } finally {
     signals.stop();
@@ -46,14 +47,16 @@ export async function runRepl(app: App, options: ReplOptions): Promise<number> {
   }
 }
 
-async function sit(
-  app: App,
-  opened: Session,
-  ui: Ui,
-  signals: SignalWatch,
-  options: ReplOptions,
-  now: () => number,
-): Promise<void> {
+interface Sitting {
+  app: App;
+  opened: Session;
+  ui: Ui;
+  signals: SignalWatch;
+  now: () => number;
+  initialPrompt: string | undefined;
+}
+
+async function sit({ app, opened, ui, signals, now, initialPrompt }: Sitting): Promise<void> {
   const history = createHistory(app.paths.history, app.settings.projectRoot ?? app.cwd);
   const session = new ReplSession({ app, ui, history, ...opened, now });
   signals.session = session;
@@ -61,7 +64,7 @@ async function sit(
   for (const warning of opened.warnings) session.warn(warning);
   for (const { file, message } of app.settings.problems) session.warn(`${file}: ${message}`);
   ui.start(handlersOf(session), session.view());
-  const started = begin(session, options.initialPrompt);
+  const started = begin(session, initialPrompt);
   await Promise.race([session.run().then(() => started), session.untilForced()]);
   session.renderer.print(farewellLines(session), "user");
 }
@@ -111,7 +114,8 @@ async function openWithChoices(app: App, selection: Selection, ui: Ui): Promise<
     const { agentChoice, conversationChoice } = await import("./pickers.ts");
     const now = Date.now();
     if (plan.choose === "agent") {
-      const picked = await ask(ui, () => ui.choose(agentChoice(plan.agents, { pinned: [], current: null, now })));
+      const pinned = pinnedAgentIds(app.settings.user, app.serverKey);
+      const picked = await ask(ui, () => ui.choose(agentChoice(plan.agents, { pinned, current: null, now })));
       const id = picked?.values[0];
       if (!id) return null;
       current = { ...current, agent: id };

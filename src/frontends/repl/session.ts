@@ -6,7 +6,7 @@ import type { ConversationRef } from "@/backend/backend.ts";
 import { contentText } from "@/backend/content.ts";
 import type { AgentState, ContentPart, Conversation, UsageStatistics } from "@/backend/wire.ts";
 import type { TurnQueue } from "@/engine/queue.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { describeError } from "@/lib/errors.ts";
 import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
 import type { ReplCommand } from "./commands/command.ts";
 import { findCommand, nearestCommand } from "./commands/registry.ts";
@@ -265,28 +265,26 @@ export class ReplSession {
 
   /** Plain text, wrapped. */
   say(text: string): void {
-    const columns = Math.max(20, this.ui.columns() - 1);
-    this.print(
-      toPlainText(text)
-        .split("\n")
-        .flatMap((line) => wrap(line, columns)),
-    );
+    this.print(this.#wrap(toPlainText(text)));
   }
 
   warn(text: string): void {
-    const { theme } = this.ui;
-    this.print(wrap(toPlainText(text), Math.max(20, this.ui.columns() - 1)).map((line) => theme.yellow(line)));
+    this.print(this.#wrap(toPlainText(text)).map(this.ui.theme.yellow));
   }
 
   showError(error: unknown): void {
     const { theme } = this.ui;
-    const columns = Math.max(20, this.ui.columns() - 3);
-    const lines = wrap(toPlainLine(errorMessage(error)), columns).map((line, index) =>
-      theme.red(`${index === 0 ? SYMBOLS.error : " "} ${line}`),
-    );
-    if (error instanceof LettaError && error.hint)
-      lines.push(...wrap(toPlainLine(error.hint), columns).map((line) => theme.dim(`  ${line}`)));
-    this.print(lines);
+    const { message, hint } = describeError(error);
+    const lines = this.#wrap(toPlainLine(message), 2);
+    this.print([
+      ...lines.map((line, index) => theme.red(`${index === 0 ? SYMBOLS.error : " "} ${line}`)),
+      ...(hint ? this.#wrap(toPlainLine(hint), 2).map((line) => theme.dim(`  ${line}`)) : []),
+    ]);
+  }
+
+  #wrap(text: string, indent = 0): string[] {
+    const columns = Math.max(20, this.ui.columns() - 1 - indent);
+    return text.split("\n").flatMap((line) => wrap(line, columns));
   }
 
   /** Lines that are plain already, apart from our styling. */

@@ -6,6 +6,7 @@ import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import { errorMessage } from "@/lib/errors.ts";
 import { toPlainText } from "@/lib/terminal-text.ts";
+import { shellQuote } from "@/lib/text.ts";
 import type { RunningShell } from "@/tools/shell.ts";
 import { BASH_REMINDER_CHARS } from "./limits.ts";
 
@@ -116,11 +117,7 @@ function shellReminder(line: string, output: string, exitCode: number | null): s
 function shellLine(line: string, shell: string | undefined): string {
   const name = shell ? basename(shell) : "";
   if (!shell || !["bash", "zsh"].includes(name)) return line;
-  return `exec ${quote(shell)} -i -c ${quote(line)} 2>&1`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return `exec ${shellQuote(shell)} -i -c ${shellQuote(line)} 2>&1`;
 }
 
 /** An interactive bash without a terminal complains about that first; its users know. */

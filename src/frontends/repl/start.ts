@@ -56,7 +56,7 @@ export async function askTrust(session: ReplSession): Promise<void> {
   } else session.renderer.print([theme.dim("  no; `letta trust` changes that")], "answer");
 }
 
-/** Nothing is connected: says what is there to use. Returns true when a model could be chosen. */
+/** Nothing is connected: offers what runs on this machine, or says how to connect. */
 export async function offerModel(session: ReplSession): Promise<void> {
   const { app, ui } = session;
   const { probeLocalServers } = await import("@/providers/local-servers.ts");

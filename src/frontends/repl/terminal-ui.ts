@@ -107,37 +107,39 @@ export class TerminalUi implements Ui {
   }
 
   choose<T>(choice: Choice<T>, signal?: AbortSignal): Promise<Answer<T> | null> {
-    const ask = () =>
-      new Promise<Answer<T> | null>((resolve) => {
-        if (signal?.aborted || !this.#view) return resolve(null);
-        const finish = (answer: Answer<unknown> | null): void => {
-          this.#question = null;
-          resolve(answer as Answer<T> | null);
-          this.refresh();
-        };
-        signal?.addEventListener("abort", () => this.#question?.finish === finish && finish(null), { once: true });
-        this.#question = { state: openChoice(choice) as ChoiceState<unknown>, openedAt: this.#now(), finish };
-        this.#completion = null;
+    return this.#inTurn((resolve) => {
+      if (signal?.aborted) return resolve(null);
+      const finish = (answer: Answer<unknown> | null): void => {
+        this.#question = null;
+        resolve(answer as Answer<T> | null);
         this.refresh();
-      });
-    const answer = this.#turnstile.then(ask);
-    this.#turnstile = answer;
-    return answer;
+      };
+      signal?.addEventListener("abort", () => this.#question?.finish === finish && finish(null), { once: true });
+      this.#question = { state: openChoice(choice) as ChoiceState<unknown>, openedAt: this.#now(), finish };
+      this.#completion = null;
+    });
   }
 
   askLine(prompt: string, { hidden = false }: { hidden?: boolean } = {}): Promise<string | null> {
-    const ask = () =>
-      new Promise<string | null>((resolve) => {
-        if (!this.#view) return resolve(null);
-        const finish = (text: string | null): void => {
-          this.#line = null;
-          resolve(text);
-          this.refresh();
-        };
-        this.#line = { prompt: toPlainLine(prompt), text: "", hidden, finish };
+    return this.#inTurn((resolve) => {
+      const finish = (text: string | null): void => {
+        this.#line = null;
+        resolve(text);
         this.refresh();
-      });
-    const answer = this.#turnstile.then(ask);
+      };
+      this.#line = { prompt: toPlainLine(prompt), text: "", hidden, finish };
+    });
+  }
+
+  /** Opens a question when those before it are answered. Null when the surface is closed by then. */
+  #inTurn<T>(open: (resolve: (answer: T | null) => void) => void): Promise<T | null> {
+    const answer = this.#turnstile.then(() => {
+      if (!this.#view) return null;
+      const { promise, resolve } = Promise.withResolvers<T | null>();
+      open(resolve);
+      this.refresh();
+      return promise;
+    });
     this.#turnstile = answer;
     return answer;
   }

@@ -6,7 +6,7 @@ import type { ToolCallInfo, ToolOutcome } from "@/engine/events.ts";
 import { formatDuration } from "@/lib/duration.ts";
 import { textWidth, toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
-import { formatChange, formatDiff, shortPath } from "./diff-view.ts";
+import { formatChange, formatDiff, plainPath } from "./diff-view.ts";
 import { LIVE_SHELL_LINES, SHELL_RESULT_CHARS, SHELL_RESULT_LINES } from "./limits.ts";
 import { SYMBOLS, type Theme } from "./theme.ts";
 import { formatTodos } from "./todo-view.ts";
@@ -86,7 +86,7 @@ function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }
   const diffs = result.diff ?? [];
   if (diffs.length > 0)
     return diffs.flatMap((diff) => [
-      diffs.length > 1 ? `${shortPath(diff.path, cwd)} ${formatChange(diff, theme)}` : formatChange(diff, theme),
+      diffs.length > 1 ? `${plainPath(diff.path, cwd)} ${formatChange(diff, theme)}` : formatChange(diff, theme),
       ...(seenDiff ? [] : formatDiff(diff, { theme, columns: room })),
     ]);
   const todos = formatTodos(call.args, theme);

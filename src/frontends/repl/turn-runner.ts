@@ -8,7 +8,7 @@ import type { QueueBatch } from "@/engine/queue.ts";
 import { wait } from "@/lib/abort.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { plural } from "@/lib/text.ts";
-import { type AskOptions, askApproval } from "./approvals.ts";
+import { type AskOptions, askApproval } from "./ask-approval.ts";
 import { askBusy } from "./busy.ts";
 import type { ReplSession } from "./session.ts";
 

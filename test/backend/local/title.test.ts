@@ -17,6 +17,8 @@ test.each([
   ["😀".repeat(50), null],
   [`a${"😀".repeat(50)}`, `a${"😀".repeat(29)}…`],
   ["```\ncode\n```", "code"],
+  ["# Rules\nUse tabs", "Rules"],
+  ["--verbose is broken", "--verbose is broken"],
   ["", null],
 ])("%j", (content, title) => {
   expect(titleOf({ role: "user", content, timestamp: 0 })).toBe(title);

@@ -161,7 +161,7 @@ test("a reader that leaves: the turn is aborted, exit 0, nothing on stderr but t
 
 test("a full device: exit 1 with a message, the turn aborted", async () => {
   const { stderr, exitCode } = await shell("LETTA -p hi --output-format stream-json > /dev/full", "flood");
-  expect(stderr).toEndWith("Error: cannot write to standard output: the device is full");
+  expect(stderr).toEndWith("Error: cannot write to standard output: no space left on device");
   expect(exitCode).toBe(1);
 });
 

@@ -61,7 +61,7 @@ test("a full device is a failure that says so", async () => {
   const { stderr } = await shell(`${command(MEGABYTE, 1000)} > /dev/full`);
   expect(JSON.parse(stderr)).toMatchObject({
     closed: true,
-    failure: "cannot write to standard output: the device is full",
+    failure: "cannot write to standard output: no space left on device",
   });
 });
 

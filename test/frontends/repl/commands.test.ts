@@ -8,6 +8,7 @@ import { ReplSession } from "@/frontends/repl/session.ts";
 import { createTheme } from "@/frontends/repl/theme.ts";
 import type { Ui } from "@/frontends/repl/ui.ts";
 import { codeOf } from "@/lib/errors.ts";
+import { readTool } from "@/tools/read.ts";
 import { AGENT, conversation, scriptedApp } from "./scripted-app.ts";
 
 let home: string;
@@ -89,6 +90,15 @@ test("/new, /clear and /resume change the conversation and remember it", async (
   await run("/resume conv-2");
   expect(session.conversation.id).toBe("conv-2");
   expect(run("/resume nowhere")).rejects.toThrow("no conversation nowhere");
+});
+
+test("/resume shows earlier calls by their titles, like the start does", async () => {
+  const { run, app } = open();
+  const call = { tool_call_id: "c", name: "Read", arguments: '{"file_path":"AGENTS.md"}' };
+  const message = { message_type: "approval_request_message", id: "m", date: "", tool_call: call };
+  Object.assign(app.tools, { find: () => readTool });
+  Object.assign(app.backend, { resumeTail: async () => ({ messages: [message], pendingToolCallIds: [] }) });
+  expect(await run("/resume conv-2")).toContain("Read AGENTS.md");
 });
 
 test("/resume without an id asks", async () => {

@@ -117,3 +117,18 @@ test("a line without end is printed in pieces", () => {
   expect(Math.max(...tails.map((tail) => tail.join("").length))).toBeLessThan(20_000);
   expect(committed.join(" ").match(/word/g)?.length).toBe(8000);
 });
+
+test.each([
+  ["see https://example.com/a.", "see https://example.com/a."],
+  ["ask ann@example.com or www.example.com", "ask ann@example.com or www.example.com"],
+  ["a [link](https://example.com) and `http://x`", "a link (https://example.com) and http://x"],
+])("an address is shown once: %s", (source, shown) => {
+  expect(render([source]).committed).toEqual([shown]);
+});
+
+test("addresses keep the columns of a table aligned", () => {
+  const widths = render(["| a | b |\n|---|---|\n| https://a.b | c@d.e |\n| 1 | 2 |\n"]).committed.map(
+    (line) => line.length,
+  );
+  expect(new Set(widths).size).toBe(1);
+});

@@ -1,6 +1,6 @@
 import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
-import { backfillLines } from "../backfill.ts";
 import { agentChoice } from "../pickers.ts";
+import { showBackfill } from "../start.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const agents: ReplCommand = {
@@ -21,7 +21,7 @@ export const agents: ReplCommand = {
     const agentId = picked ?? (await create(session)).id;
     await session.switchTo({ agentId, conversationId: DEFAULT_CONVERSATION });
     session.say(`Now talking to ${session.agent.name}.`);
-    session.print(await backfillLines(app.backend, session.ref, { theme: ui.theme, columns: ui.columns() }));
+    await showBackfill(session);
   },
 };
 

@@ -1,5 +1,5 @@
-import { backfillLines } from "../backfill.ts";
 import { conversationChoice } from "../pickers.ts";
+import { showBackfill } from "../start.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const resume: ReplCommand = {
@@ -19,6 +19,6 @@ export const resume: ReplCommand = {
       if (!picked) return;
       await session.switchTo({ agentId: agent.id, conversationId: picked });
     }
-    session.print(await backfillLines(app.backend, session.ref, { theme: ui.theme, columns: ui.columns() }));
+    await showBackfill(session);
   },
 };

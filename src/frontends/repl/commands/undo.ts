@@ -1,6 +1,6 @@
 import { LettaError } from "@/lib/errors.ts";
 import { plural } from "@/lib/text.ts";
-import { shortPath } from "../diff-view.ts";
+import { plainPath } from "../diff-view.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const undo: ReplCommand = {
@@ -12,7 +12,7 @@ export const undo: ReplCommand = {
     const { shadow } = app;
     const turn = shadow.listTurns(session.conversation.id, 50).find((entry) => !entry.undone && entry.undoOf === null);
     if (!turn) return session.say("No file changes of this conversation are left to take back.");
-    const names = turn.files.map((file) => `  ${file.kind} ${shortPath(file.path, app.cwd)}`);
+    const names = turn.files.map((file) => `  ${file.kind} ${plainPath(file.path, app.cwd)}`);
     session.print([ui.theme.bold(`Take back ${plural(turn.files.length, "change")}?`), ...names]);
     const answer = await ui.choose({
       title: [],
@@ -28,7 +28,7 @@ export const undo: ReplCommand = {
         const fine = ["restored", "removed", "unchanged"].includes(file.outcome);
         const detail =
           file.outcome === "conflict" ? " (changed since, left alone)" : file.detail ? ` (${file.detail})` : "";
-        const line = `  ${file.outcome.replace("_", " ")} ${shortPath(file.path, app.cwd)}${detail}`;
+        const line = `  ${file.outcome.replace("_", " ")} ${plainPath(file.path, app.cwd)}${detail}`;
         return fine ? line : ui.theme.yellow(line);
       }),
     );
