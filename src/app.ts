@@ -13,6 +13,7 @@ import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts"
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
+import { type AgentSecrets, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { Env } from "@/store/env.ts";
@@ -25,6 +26,7 @@ import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
 import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
+import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
 import { createToolServices, type ToolServices } from "@/tools/services.ts";
 import { VERSION } from "./version.ts";
 
@@ -76,6 +78,8 @@ export interface App extends Core {
   services: ToolServices;
   /** File changes of past turns. */
   shadow: ShadowStore;
+  /** By agent; commands get those they name. */
+  agentSecrets: AgentSecrets;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -99,7 +103,10 @@ export async function openApp(options: AppOptions): Promise<App> {
   const trust = await openTrust({ paths, settings });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
-  const services = createToolServices({ env, paths, shadow, isHidden: (path) => permissions.hidesPath(path) });
+  const agentSecrets = openAgentSecrets({ env, paths });
+  const guard = createSecretGuard({ ...core, agentSecrets });
+  const isHidden = (path: string): boolean => permissions.hidesPath(path);
+  const services = createToolServices({ env, paths, shadow, isHidden, secrets: guard });
   const permissions = createPermissionChecker({
     settings,
     trust,
@@ -134,6 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     shadow,
     hooks,
     sessionHooks,
+    agentSecrets,
     serverKey: `local:${paths.local}`,
     async close() {
       await sessionHooks.end();
@@ -163,19 +171,23 @@ export async function openApp(options: AppOptions): Promise<App> {
         settings,
         permissions,
         clientState,
+        secretNames: () => agentSecrets.names(agent.id),
         version: VERSION,
         systemInfo: options.systemInfoReminder ?? true,
         now: new Date(),
       }),
     hooks,
     sessionHooks,
-    openRedaction: async () => (text) => text,
+    openRedaction: async () => {
+      const redactor = await guard.refresh();
+      return (text) => redactor.redact(text);
+    },
     rearmReminders: (key) => rearm(clientState, key),
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,
     now: Date.now,
-    logBug: (tool, error) => logBug(paths, tool, error),
+    logBug: (tool, error) => logBug(paths, tool, error, guard),
   });
   const result: App = Object.assign(app, { engine });
   return result;
@@ -194,11 +206,12 @@ async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter
 }
 
 /** A tool that throws something unforeseen has a bug: the model sees one line, the stack is kept for a report. */
-function logBug(paths: Paths, tool: string, error: unknown): void {
+function logBug(paths: Paths, tool: string, error: unknown, { redactor }: SecretGuard): void {
   try {
     mkdirSync(paths.logs, { recursive: true, mode: 0o700 });
     const stack = error instanceof Error ? error.stack : String(error);
-    appendFileSync(join(paths.logs, "errors.log"), `${new Date().toISOString()} ${tool}: ${stack}\n`, { mode: 0o600 });
+    const line = redactor.redact(`${new Date().toISOString()} ${tool}: ${stack}\n`);
+    appendFileSync(join(paths.logs, "errors.log"), line, { mode: 0o600 });
   } catch {
     // A log that cannot be written must not end the turn it tells about.
   }

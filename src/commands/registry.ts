@@ -31,6 +31,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   permissions: { summary: "Show the permission mode and rules", load: () => import("./permissions.ts") },
   trust: { summary: "Let this folder's own settings take effect, or take that back", load: () => import("./trust.ts") },
   hooks: { summary: "Show the hooks in force, and try them", load: () => import("./hooks.ts") },
+  secret: { summary: "Keep values that commands use by name", load: () => import("./secret.ts") },
   tools: { summary: "List the tools the model can be offered", load: () => import("./tools.ts") },
   config: { summary: "Read and change settings", load: () => import("./config.ts") },
   backend: { summary: "Show or choose where agents live", load: () => import("./backend.ts") },

@@ -14,7 +14,6 @@ import {
   SHELL_TIMEOUT_MS,
 } from "./limits.ts";
 import { BoundedOutput, cleanOverflowFiles, overflowPath } from "./output.ts";
-import { OutputText } from "./output-text.ts";
 import { checkCommandText, findLongSleep } from "./shell-checks.ts";
 
 export const bashTool = defineTool({
@@ -36,10 +35,14 @@ export const bashTool = defineTool({
     const { cwd, note } = existingDirectory(context.cwd);
     // It is on the command's PATH once it is unpacked.
     if (/\brg\b/.test(args.command)) context.services.findRipgrep();
+    const secrets = await context.services.secrets.envFor(context.agentId, args.command);
     const command = {
       command: args.command,
       cwd,
-      env: context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd }),
+      env: {
+        ...context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd }),
+        ...secrets,
+      },
       strict: context.services.env.bashStrict,
     };
     if (args.run_in_background) return startInBackground(command, args.timeout, note, context);
@@ -83,7 +86,7 @@ async function runInForeground(
   const { services, signal } = context;
   signal.throwIfAborted();
   const output = new BoundedOutput({ file: overflowPath(services, context.cwd, "Bash") });
-  const text = new OutputText();
+  const text = services.secrets.openOutput();
   const live = liveOutput(context.onOutput);
   let take = (bytes: Uint8Array): void => {
     const piece = text.push(bytes);
@@ -94,7 +97,9 @@ async function runInForeground(
   const end = await endOf(shell.exited, timeoutMs, signal);
   if (end.kind !== "exited") await shell.kill();
   const open = !(await within(shell.closed, SHELL_DRAIN_MS));
-  output.push(text.finish().text);
+  const rest = text.finish();
+  output.push(rest.text);
+  live(rest.live);
 
   if (end.kind === "aborted") {
     output.finish();

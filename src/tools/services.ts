@@ -11,6 +11,7 @@ import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
 import { cleanOverflowFiles } from "./output.ts";
 import { findRipgrep } from "./ripgrep.ts";
+import { NO_SECRET_GUARD, type SecretGuard } from "./secret-guard.ts";
 import { createShells, type RunningShell, type ShellCommand, type Shells } from "./shell.ts";
 
 export interface ToolServices {
@@ -24,6 +25,8 @@ export interface ToolServices {
   background: BackgroundTasks;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  /** Gives commands the secrets they name, and takes values out of what comes back. */
+  secrets: SecretGuard;
   /** Path of a ripgrep to run, null when there is none. */
   findRipgrep(): string | null;
   /** True for files that rules keep from the model: searches leave them out. `path` is absolute. */
@@ -96,10 +99,12 @@ export interface ToolServicesOptions {
   shadow: ShadowStore | null;
   /** Default: nothing is hidden. */
   isHidden?: (path: string) => boolean;
+  /** Default: there are no secrets. */
+  secrets?: SecretGuard;
 }
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false } = options;
+  const { env, paths, shadow, isHidden = () => false, secrets = NO_SECRET_GUARD } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }));
@@ -109,7 +114,8 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     paths,
     files: createFileStore({ shadow }),
     shells,
-    background: createBackgroundTasks({ env, shells }),
+    secrets,
+    background: createBackgroundTasks({ env, shells, secrets }),
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {
       ripgrep ??= findRipgrep(paths, env.all.PATH);

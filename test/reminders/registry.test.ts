@@ -70,6 +70,7 @@ async function context(root: string, cwd = join(root, "project")): Promise<Remin
     settings,
     permissions: createPermissionChecker({ settings, trust, paths, cwd, interactive: true }),
     clientState: memoryState(),
+    secretNames: () => [],
     version: "1.2.3",
     systemInfo: true,
     now: new Date("2026-11-30T10:00:00Z"),

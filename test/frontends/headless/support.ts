@@ -16,6 +16,7 @@ import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
+import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
@@ -71,6 +72,7 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
     tools: createToolRegistry(builtinTools()),
     services,
     hooks,
+    agentSecrets: openAgentSecrets({ env, paths }),
     sessionHooks: createSessionHooks(hooks, () => cwd),
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),

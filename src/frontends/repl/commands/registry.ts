@@ -21,6 +21,7 @@ import { queue } from "./queue.ts";
 import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
 import { search } from "./search.ts";
+import { secret } from "./secret.ts";
 import { steer } from "./steer.ts";
 import { undo } from "./undo.ts";
 import { usage } from "./usage.ts";
@@ -44,6 +45,7 @@ export const COMMANDS: readonly ReplCommand[] = [
   permissions,
   mode,
   hooks,
+  secret,
   queue,
   steer,
   undo,
