@@ -144,7 +144,7 @@ export class TurnDriver {
       model,
     });
     this.#model = model;
-    const session = await this.deps.sessionHooks.take();
+    const session = await this.deps.sessionHooks.take(this.control.signal);
     for (const notice of session.notices) await this.#notice(notice.level, notice.text);
     const prompt = await this.#askPromptHooks(this.input.content, this.input.automatic);
     const aborted = this.#aborted();

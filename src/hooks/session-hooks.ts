@@ -1,7 +1,7 @@
 // Hooks at the ends of a session and beside it: SessionStart, SessionEnd, Notification. A front end says that a session
 // began; closing the app ends it. Nothing here holds up the first prompt: the first message waits for SessionStart.
 
-import { wait } from "@/lib/abort.ts";
+import { orAbort, wait } from "@/lib/abort.ts";
 import { SESSION_END_TIMEOUT_MS } from "./limits.ts";
 import { contextOf, type HookInput, type HookNotice, type HookPlace, type Hooks } from "./service.ts";
 
@@ -16,8 +16,9 @@ export interface OpenedSession {
 export interface SessionHooks {
   /** Returns at once; SessionStart hooks run behind it. */
   begin(session: OpenedSession): void;
-  /** What SessionStart hooks have for the first message, and what people should know since the last call. */
-  take(): Promise<{ context: string[]; notices: HookNotice[] }>;
+  /** What SessionStart hooks have for the first message, and what people should know since the last call. Waits for
+   *  them until the signal aborts. */
+  take(signal: AbortSignal): Promise<{ context: string[]; notices: HookNotice[] }>;
   /** Tells Notification hooks; nobody waits for them. */
   notify(message: string, level: "info" | "warning" | "error"): void;
   count(used: { messages: number; toolCalls: number }): void;
@@ -59,8 +60,10 @@ export function createSessionHooks(hooks: Hooks, cwd: () => string, now: () => n
       const about = { agent_name: agent.name, conversation_id: conversation.id, is_new_session };
       starting = track(observe({ event_type: "SessionStart", ...about }, placeOf(started)));
     },
-    async take() {
-      await starting;
+    async take(signal) {
+      const nothing = (): void => {}; // Who gave up does not wait; what was found is kept for the next message.
+      await orAbort(starting, signal).catch(nothing);
+      if (signal.aborted) return { context: [], notices: [] };
       const taken = { context, notices };
       context = [];
       notices = [];

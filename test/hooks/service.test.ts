@@ -43,6 +43,7 @@ const place = (signal = new AbortController().signal) => ({
   model: null,
   signal,
 });
+const NEVER = new AbortController().signal;
 const PRE: HookInput = { event_type: "PreToolUse", tool_name: "Bash", tool_input: { command: "ls" } };
 
 async function runOne(hook: ReturnType<typeof command>, input = PRE) {
@@ -165,10 +166,10 @@ test("a session's beginning reaches the first message once, its end is told what
     conversation: { id: "conv-1", last_message_at: null },
     model: "",
   });
-  const first = await session.take();
+  const first = await session.take(NEVER);
   expect(first.context).toEqual(["from the hook", "json"]);
   expect(first.notices).toEqual([{ level: "warning", text: expect.stringContaining("exit code 1") }]);
-  expect(await session.take()).toEqual({ context: [], notices: [] });
+  expect(await session.take(NEVER)).toEqual({ context: [], notices: [] });
   session.count({ messages: 1, toolCalls: 3 });
   now += 50;
   await session.end();
@@ -179,4 +180,13 @@ test("a session's beginning reaches the first message once, its end is told what
     tool_call_count: 3,
     conversation_id: "conv-1",
   });
+});
+
+test("who gives up does not wait for SessionStart; the next message gets what it found", async () => {
+  const hooks = hooksOf({ SessionStart: [{ hooks: [command("until [ -e go ]; do sleep 0.01; done; echo late")] }] });
+  const session = createSessionHooks(hooks, () => root);
+  session.begin({ agent: { id: "a", name: "A" }, conversation: { id: "c", last_message_at: null }, model: "" });
+  expect(await session.take(AbortSignal.abort())).toEqual({ context: [], notices: [] });
+  await Bun.write(join(root, "go"), "");
+  expect((await session.take(NEVER)).context).toEqual(["late"]);
 });
