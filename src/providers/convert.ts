@@ -37,10 +37,10 @@ export function fromPiMessage(
       const call = options.calls.get(index);
       if (call !== undefined) content.push(call);
     } else if (block.type === "text") {
-      content.push({ type: "text", text: block.text, ...defined({ textSignature: block.textSignature }) });
+      content.push({ type: "text", text: textOf(block.text), ...defined({ textSignature: block.textSignature }) });
     } else {
       const { thinking, thinkingSignature, redacted } = block;
-      content.push({ type: "thinking", thinking, ...defined({ thinkingSignature, redacted }) });
+      content.push({ type: "thinking", thinking: textOf(thinking), ...defined({ thinkingSignature, redacted }) });
     }
   });
   return {
@@ -55,6 +55,11 @@ export function fromPiMessage(
     ...defined({ errorMessage: options.stopReason === "error" ? message.errorMessage : undefined }),
     timestamp: message.timestamp,
   };
+}
+
+/** pi-ai passes on what the server sent, whatever its type. */
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** OpenAI's Responses API glues the item's id to the call's; only the call's is the protocol's. */

@@ -265,3 +265,12 @@ test("what a server says cannot steer the terminal", () => {
 test("a wrong model names where to look", () => {
   expect(classify({ status: 404, errorBody: {} }).hint).toContain("letta model list --provider openai");
 });
+
+test.each([
+  ["ollama", "ConnectionRefused", false],
+  ["lmstudio", "ECONNRESET", true],
+  ["openai", "ConnectionRefused", true],
+] as const)("no connection to %s (%s): asked again %p", (kind, code, retryable) => {
+  const connectError = Object.assign(new Error("Unable to connect"), { code });
+  expect(classify({ connectError }, "", connection(kind))).toMatchObject({ code: "network", retryable });
+});

@@ -433,6 +433,21 @@ describe("servers that bend the rules", () => {
     } else expect(last).toMatchObject({ type: "error", error: { code: "provider" } });
   });
 
+  test("a text that is no text is an empty one", async () => {
+    const events = [
+      { type: "message_start", message: { id: "m", type: "message", role: "assistant", content: [], usage: {} } },
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: [1] } },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: {} },
+      { type: "message_stop" },
+    ];
+    const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+    const headers = { "content-type": "text/event-stream" };
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body, { headers }) });
+    const { last } = await call(testAdapter(serverEnv(server.url.origin)), request(PROTOCOLS.anthropic));
+    expect(last).toMatchObject({ type: "done", message: { content: [{ type: "text", text: "" }] } });
+  });
+
   test("arguments nested without end are not run and break nothing", async () => {
     const args = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
     await using server = await startModelServer([{ toolCalls: [{ id: "c", name: "Bash", args }] }]);
