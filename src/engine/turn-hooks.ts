@@ -2,6 +2,7 @@
 // `notice` events; stdout is never theirs.
 
 import { contentText } from "@/backend/content.ts";
+import type { ModelUsage } from "@/backend/model.ts";
 import type { ContentPart } from "@/backend/wire.ts";
 import { MAX_STOP_CONTINUATIONS } from "@/hooks/limits.ts";
 import {
@@ -13,20 +14,26 @@ import {
   type Hooks,
   stopOf,
 } from "@/hooks/service.ts";
+import { ToolError } from "@/lib/errors.ts";
 import type { PermissionChecker, Verdict } from "@/permissions/types.ts";
-import type { AnyTool } from "@/tools/define-tool.ts";
+import type { AnyTool, ToolContext } from "@/tools/define-tool.ts";
 import type { EngineEvent, ToolCallInfo, ToolOutcome } from "./events.ts";
 
 export interface HookedCall {
   info: ToolCallInfo;
   tool: AnyTool;
+  /** Parsed. */
+  args: unknown;
 }
 
 export interface TurnHooksDeps {
   turnId: string;
   hooks: Hooks;
   permissions: Pick<PermissionChecker, "listRules">;
+  services: ToolContext["services"];
   place(): HookPlace;
+  /** What prompt hooks used. */
+  addUsage(usage: ModelUsage): void;
   emit(event: EngineEvent): Promise<void>;
 }
 
@@ -51,12 +58,12 @@ export class TurnHooks {
 
   /** A call that a hook may still change or refuse runs alone: what it touches is not known before. */
   changesCall(call: HookedCall): boolean {
-    return this.deps.hooks.has("PreToolUse", namesOf(call));
+    return this.deps.hooks.has("PreToolUse", this.#namesOf(call));
   }
 
   /** Somebody wants to hear how it went. */
   followsCall(call: HookedCall, { status }: ToolOutcome): boolean {
-    const names = namesOf(call);
+    const names = this.#namesOf(call);
     const { hooks } = this.deps;
     return hooks.has("PostToolUse", names) || (status === "error" && hooks.has("PostToolUseFailure", names));
   }
@@ -93,7 +100,7 @@ export class TurnHooks {
     verdict: Extract<Verdict, { behavior: "ask" }>,
   ): Promise<{ behavior: "allow" | "deny"; reason: string } | null> {
     const { permissions } = this.deps;
-    if (!this.deps.hooks.has("PermissionRequest", namesOf(call))) return null;
+    if (!this.deps.hooks.has("PermissionRequest", this.#namesOf(call))) return null;
     const session_permissions = permissions
       .listRules()
       .flatMap(({ effect, rule, source }) => (source === "session" && effect === "allow" ? [rule] : []));
@@ -145,16 +152,28 @@ export class TurnHooks {
     const { hooks, place, emit, turnId } = this.deps;
     const where = place();
     const about = { conversation_id: where.conversationId, ...input };
-    const result = await hooks.run(about, where, call && namesOf(call));
+    const result = await hooks.run(about, where, call && this.#namesOf(call));
     for (const { level, text } of result.notices) await emit({ type: "notice", turnId, level, text });
+    for (const { usage } of result.runs) if (usage) this.deps.addUsage(usage);
     this.stopReason ??= stopOf(result);
     return result;
   }
-}
 
-/** A tool is known by its own name, and by the one the model calls it by. */
-function namesOf({ tool, info }: HookedCall): string[] {
-  return tool.name === info.tool ? [tool.name] : [tool.name, info.tool];
+  /** A tool is known by its own name, by the one the model calls it by, and by the family of what it does: a hook for
+   *  `Bash` guards every shell and one for `Edit` every edit, whatever a toolset calls them. */
+  #namesOf({ tool, info, args }: HookedCall): string[] {
+    const { services, place } = this.deps;
+    const names = new Set([tool.name, info.tool]);
+    try {
+      for (const target of tool.targets(args, { cwd: place().cwd, services })) {
+        if (target.kind === "shell") names.add("Bash");
+        if (target.kind === "file") names.add(target.family);
+      }
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error; // A path that cannot be: its names are all it has.
+    }
+    return [...names];
+  }
 }
 
 function describe({ tool, info }: HookedCall): Record<string, unknown> {

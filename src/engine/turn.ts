@@ -91,6 +91,8 @@ export class TurnDriver {
       turnId: control.id,
       hooks: deps.hooks,
       permissions: deps.permissions,
+      services: deps.services,
+      addUsage: (usage) => this.#budget.addSideUsage(usage),
       place: () => ({ agentId, conversationId, cwd: deps.cwd(), model: this.#model, signal: control.signal }),
       emit: (event) => control.emit(event),
     });

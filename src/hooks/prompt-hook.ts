@@ -1,13 +1,17 @@
 // One prompt hook: a model judges the event and answers {"ok": true|false, "reason": "…"}.
 
 import * as v from "valibot";
-import type { ModelAdapter } from "@/backend/model.ts";
+import type { ModelAdapter, ModelUsage } from "@/backend/model.ts";
 import { errorMessage } from "@/lib/errors.ts";
 import { parseJson } from "@/lib/json.ts";
 
-export type Judgement =
+export type Judgement = (
   | { status: "judged"; ok: boolean; reason: string }
-  | { status: "failed" | "timeout" | "cancelled"; problem: string };
+  | { status: "failed" | "timeout" | "cancelled"; problem: string }
+) & {
+  /** What the model's answer used; null when it did not say. */
+  usage: ModelUsage | null;
+};
 
 export interface PromptHookOptions {
   models: ModelAdapter;
@@ -30,15 +34,16 @@ export async function runPromptHook(options: PromptHookOptions): Promise<Judgeme
   const signal = AbortSignal.any([options.signal, timeout]);
   try {
     const handle = options.model || (await options.models.defaultModel());
-    if (!handle) return { status: "failed", problem: "no model is connected" };
-    const text = await ask(options.models, handle, composePrompt(options.prompt, options.input), signal);
-    if (options.signal.aborted) return { status: "cancelled", problem: "cancelled" };
-    if (timeout.aborted) return { status: "timeout", problem: `no answer after ${options.timeoutMs} ms` };
+    if (!handle) return { status: "failed", problem: "no model is connected", usage: null };
+    const { text, usage } = await ask(options.models, handle, composePrompt(options.prompt, options.input), signal);
+    if (options.signal.aborted) return { status: "cancelled", problem: "cancelled", usage };
+    if (timeout.aborted) return { status: "timeout", problem: `no answer after ${options.timeoutMs} ms`, usage };
     const judgement = findJudgement(text);
-    if (!judgement) return { status: "failed", problem: `the model did not answer {"ok": …}` };
-    return { status: "judged", ok: judgement.ok, reason: judgement.reason?.trim() || "The condition does not hold." };
+    if (!judgement) return { status: "failed", problem: `the model did not answer {"ok": …}`, usage };
+    const reason = judgement.reason?.trim() || "The condition does not hold.";
+    return { status: "judged", ok: judgement.ok, reason, usage };
   } catch (error) {
-    return { status: "failed", problem: errorMessage(error) };
+    return { status: "failed", problem: errorMessage(error), usage: null };
   }
 }
 
@@ -63,10 +68,15 @@ export function findJudgement(text: string): v.InferOutput<typeof JudgementSchem
 
 /** Pairs of braces looked at: more are nonsense. */
 const MAX_ATTEMPTS = 200;
-/** A model that keeps talking has not answered. */
+/** Read of an answer; what follows is talk. */
 const MAX_REPLY_CHARS = 8_000;
 
-async function ask(models: ModelAdapter, handle: string, prompt: string, signal: AbortSignal): Promise<string> {
+async function ask(
+  models: ModelAdapter,
+  handle: string,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<{ text: string; usage: ModelUsage | null }> {
   const request = {
     handle,
     system: SYSTEM,
@@ -75,10 +85,11 @@ async function ask(models: ModelAdapter, handle: string, prompt: string, signal:
     sessionId: crypto.randomUUID(),
   };
   let text = "";
+  let usage: ModelUsage | null = null;
   for await (const event of models.stream(request, signal)) {
-    if (event.type === "text") text += event.delta;
+    if (event.type === "text" && text.length < MAX_REPLY_CHARS) text += event.delta;
+    if (event.type === "done") usage = event.message.usage;
     if (event.type === "error" && !signal.aborted) throw event.error;
-    if (text.length > MAX_REPLY_CHARS) break;
   }
-  return text.slice(0, MAX_REPLY_CHARS);
+  return { text, usage };
 }

@@ -82,7 +82,7 @@ async function runCommand(hook: ConfiguredHook, input: string, place: HookPlace,
     timeoutMs,
     signal: place.signal,
   });
-  return { ...readRun(run, timeoutMs), exitCode: run.exitCode, stdout: run.stdout, stderr: run.stderr };
+  return { ...readRun(run, timeoutMs), usage: null, exitCode: run.exitCode, stdout: run.stdout, stderr: run.stderr };
 }
 
 /** Exit 0 may carry an answer in JSON, exit 2 blocks; everything else is a hook that failed, which blocks nothing. */
@@ -111,14 +111,15 @@ async function judge(hook: ConfiguredHook, input: string, place: HookPlace, deps
   const { prompt, model = null, timeout = PROMPT_TIMEOUT_MS } = hook.definition;
   const nothing = { exitCode: null, stdout: "", stderr: "", text: "", answer: NO_ANSWER };
   if (!JUDGED.has(hook.event)) {
-    return { ...nothing, status: "failed", problem: `prompt hooks have no effect on ${hook.event}` };
+    return { ...nothing, usage: null, status: "failed", problem: `prompt hooks have no effect on ${hook.event}` };
   }
   const { models } = deps;
   const options = { models, model: model ?? place.model, prompt, input, timeoutMs: timeout, signal: place.signal };
   const judgement = await runPromptHook(options);
-  if (judgement.status !== "judged") return { ...nothing, status: judgement.status, problem: judgement.problem };
+  const { usage } = judgement;
+  if (judgement.status !== "judged") return { ...nothing, usage, status: judgement.status, problem: judgement.problem };
   const answer: HookAnswer = judgement.ok ? NO_ANSWER : { ...NO_ANSWER, decision: "deny", reason: judgement.reason };
-  return { ...nothing, status: "ok", answer, problem: null };
+  return { ...nothing, usage, status: "ok", answer, problem: null };
 }
 
 /** What a command of the agent gets (no secrets, no switches of Bun), without what names a conversation or a memory. */

@@ -1,7 +1,7 @@
 // The hooks of one process: what the engine asks at each moment of a turn, and front ends at the ends of a session.
 // Whoever has no hooks pays for one comparison; nothing is loaded or started for them.
 
-import type { ModelAdapter } from "@/backend/model.ts";
+import type { ModelAdapter, ModelUsage } from "@/backend/model.ts";
 import type { HookEvent } from "@/store/hook-settings.ts";
 import type { Trust } from "@/store/trust.ts";
 import type { ToolServices } from "@/tools/services.ts";
@@ -37,6 +37,8 @@ export interface HookRun {
   stdout: string;
   stderr: string;
   problem: string | null;
+  /** Of the model a prompt hook asked. */
+  usage: ModelUsage | null;
   durationMs: number;
 }
 

@@ -4,10 +4,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as v from "valibot";
 import type { EngineEvent } from "@/engine/events.ts";
 import { MAX_STOP_CONTINUATIONS } from "@/hooks/limits.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { UserSettings } from "@/store/settings.ts";
+import { type AnyTool, defineTool } from "@/tools/define-tool.ts";
 import { call, FakeModel, type FakeReply, reply, say } from "../support/fake-model.ts";
 import { harness, play, tools } from "./harness.ts";
 
@@ -285,4 +287,36 @@ test("PreCompact refuses what a person asked for", async () => {
     code: "denied",
     message: "A hook refused the compaction: keep it all",
   });
+});
+
+test("a matcher means the family of what a tool does, too", async () => {
+  const ran: string[] = [];
+  const shell = defineTool({
+    name: "exec_command",
+    description: "",
+    args: v.strictObject({ cmd: v.string() }),
+    targets: ({ cmd }) => [{ kind: "shell", command: cmd, cwd: "/" }],
+    run: async ({ cmd }) => {
+      ran.push(cmd);
+      return "done";
+    },
+  }) as AnyTool;
+  const model = new FakeModel([use("exec_command", { cmd: "ls" }), say("ok")]);
+  const { engine, input, permissions } = await harness(model, [shell], openDatabase(":memory:"), {
+    PreToolUse: hook("echo no shells >&2; exit 2", "Bash"),
+  });
+  permissions.rules.push("exec_command");
+  await play(engine, input());
+  expect(ran).toEqual([]);
+  expect(lastToolResults(model)[0]).toContain("no shells");
+});
+
+test("what a prompt hook uses counts against the turn's budget", async () => {
+  const model = new FakeModel([use("Free"), say('{"ok":true}'), say("never said")]);
+  const { engine, input } = await harness(model, tools(), openDatabase(":memory:"), {
+    PreToolUse: [{ hooks: [{ type: "prompt", prompt: "ok?" }] }],
+  });
+  const { result } = await play(engine, input({ limits: { maxTokens: 30 } }));
+  expect(result).toMatchObject({ status: "limit", usage: { total_tokens: 36, step_count: 1 } });
+  expect(model.requests).toHaveLength(2);
 });

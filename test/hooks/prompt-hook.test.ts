@@ -28,7 +28,12 @@ test("the input takes the place of $ARGUMENTS, or is appended; its own dollars m
 
 test("the model judges", async () => {
   const models = new FakeModel([say('{"ok": false, "reason": "it deletes"}')]);
-  expect(await runPromptHook(options(models))).toEqual({ status: "judged", ok: false, reason: "it deletes" });
+  expect(await runPromptHook(options(models))).toMatchObject({
+    status: "judged",
+    ok: false,
+    reason: "it deletes",
+    usage: { input: 10, output: 5 },
+  });
   expect(models.requests[0]).toMatchObject({
     handle: "fake/model",
     messages: [{ role: "user", content: 'Is {"tool_name":"Bash"} harmless?' }],
