@@ -39,7 +39,7 @@ export interface EngineDeps {
   /** Texts that are due for the next user message. Must not throw. */
   collectReminders(context: { key: string; agent: AgentState; conversationId: string }): Promise<string[]>;
   hooks: Hooks;
-  sessionHooks: Pick<SessionHooks, "take" | "notify" | "count">;
+  sessionHooks: Pick<SessionHooks, "ready" | "takeContext" | "takeNotices" | "notify" | "count">;
   /** What takes secrets out of texts for the model, as of now. Must not throw. */
   openRedaction(): Promise<(text: string) => string>;
   /** After a compaction the model has forgotten them. */

@@ -2,7 +2,7 @@
 // here and nowhere else; front ends only watch and decide. Whatever happens inside, the turn ends with `turn_ended`.
 
 import { contentText } from "@/backend/content.ts";
-import type { AgentState, ApprovalItem, ContentPart, InputMessage } from "@/backend/wire.ts";
+import type { AgentState, ContentPart, InputMessage } from "@/backend/wire.ts";
 import { wait } from "@/lib/abort.ts";
 import type { LettaError } from "@/lib/errors.ts";
 import { codeOf } from "@/lib/errors.ts";
@@ -28,9 +28,9 @@ import type { EngineDeps } from "./engine.ts";
 import type { Decision, EngineEvent, TurnInput, TurnResult } from "./events.ts";
 import { executeBatch } from "./execute.ts";
 import { HookedCalls } from "./hooked-calls.ts";
-import { CUT_OFF_NOTE, composeUserContent, EMPTY_REPLY_NOTE, INTERRUPTED_NOTE, KILLED_NOTE } from "./input.ts";
+import { CUT_OFF_NOTE, composeUserContent, EMPTY_REPLY_NOTE } from "./input.ts";
 import { Budget, MAX_EMPTY_REPLIES, MAX_RETRIES } from "./limits.ts";
-import { describeLeftover, findLeftovers } from "./recovery.ts";
+import { approvalInput, openingMessages } from "./opening.ts";
 import { RetryBudget } from "./retry.ts";
 import { TurnHooks } from "./turn-hooks.ts";
 
@@ -101,12 +101,18 @@ export class TurnDriver {
   /** Never throws. */
   async run(): Promise<void> {
     const ending = await this.#runGuarded();
-    this.deps.sessionHooks.count({ messages: 1, toolCalls: this.#budget.toolCalls });
-    if (this.input.approver === "front_end") {
-      const said = ending.status === "completed" ? "The agent is done" : ending.error.message;
-      this.deps.sessionHooks.notify(said, ending.status === "failed" ? "error" : "info");
-    }
+    this.#tellSession(ending);
     await this.control.emit({ type: "turn_ended", turnId: this.control.id, result: this.#result(ending) });
+  }
+
+  #tellSession(ending: Ending): void {
+    const { sessionHooks } = this.deps;
+    const error = ending.status === "completed" ? null : ending.error;
+    // Nothing was said yet: whoever waits tries again every second.
+    if (error?.code === "busy") return;
+    sessionHooks.count({ messages: 1, toolCalls: this.#budget.toolCalls });
+    if (this.input.approver !== "front_end") return;
+    sessionHooks.notify(error?.message ?? "The agent is done", ending.status === "failed" ? "error" : "info");
   }
 
   async #runGuarded(): Promise<Ending> {
@@ -146,13 +152,9 @@ export class TurnDriver {
       model,
     });
     this.#model = model;
-    const session = await this.deps.sessionHooks.take(this.control.signal);
-    for (const notice of session.notices) await this.#notice(notice.level, notice.text);
-    const prompt = await this.#askPromptHooks(this.input.content, this.input.automatic);
-    const aborted = this.#aborted();
-    if (aborted) return aborted;
-    if (prompt.refused !== null) return hookEnding("A hook refused the message", prompt.refused);
-    let messages = await this.#firstMessages(agent, previous, [...session.context, ...prompt.context]);
+    const opened = await this.#open(agent, previous);
+    if ("status" in opened) return opened;
+    let { messages } = opened;
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
@@ -173,6 +175,33 @@ export class TurnDriver {
     return conversation.model;
   }
 
+  /** The first messages, once the hooks that come before them have had their say. */
+  async #open(agent: AgentState, previous: unknown): Promise<{ messages: InputMessage[] } | Ending> {
+    const { input, deps, control, key } = this;
+    const { sessionHooks } = deps;
+    await sessionHooks.ready(control.signal);
+    const prompt = await this.#askPromptHooks(input.content, input.automatic);
+    const aborted = this.#aborted();
+    if (aborted) return aborted;
+    for (const notice of sessionHooks.takeNotices()) await this.#notice(notice.level, notice.text);
+    if (prompt.refused !== null) return hookEnding("A hook refused the message", prompt.refused);
+    const fromHooks = input.content === null ? [] : [...sessionHooks.takeContext(), ...prompt.context];
+    const { backend, collectReminders, openRedaction } = deps;
+    const messages = await openingMessages(
+      { input, agent, previous, fromHooks },
+      {
+        backend,
+        collectReminders,
+        openRedaction,
+        turnId: control.id,
+        conversationKey: key,
+        journal: this.#journal,
+        emit: (event) => control.emit(event),
+      },
+    );
+    return { messages };
+  }
+
   async #askPromptHooks(content: TurnInput["content"], automatic = false) {
     if (content === null || automatic) return { refused: null, context: [] };
     return this.#hooks.userPrompt(content);
@@ -180,32 +209,6 @@ export class TurnDriver {
 
   #notice(level: "info" | "warning", text: string): Promise<void> {
     return this.control.emit({ type: "notice", turnId: this.control.id, level, text });
-  }
-
-  /** Answers for what an earlier turn left, then the user's words with the reminders that are due. */
-  async #firstMessages(agent: AgentState, previous: unknown, fromHooks: string[]): Promise<InputMessage[]> {
-    const leftovers = await findLeftovers(this.deps.backend, this.#journal, this.input, this.key);
-    // After an interrupt or a limit everybody knows; only what nobody saw end is news.
-    const news = previous === "interrupted" || previous === "limit" ? [] : leftovers;
-    for (const leftover of news) {
-      const kind = leftover.kind === "never_started" ? "approval_pending" : "interrupted_tool";
-      await this.control.emit({ type: "recovery", turnId: this.control.id, kind, message: describeLeftover(leftover) });
-    }
-    const messages: InputMessage[] = [];
-    if (leftovers.length > 0) messages.push(approvalInput(leftovers.map((leftover) => leftover.item)));
-    if (this.input.content === null) return messages;
-    const redact = await this.deps.openRedaction();
-    const notes = [...fromHooks, ...(this.input.reminders ?? [])].map(redact);
-    if (previous === "running") notes.unshift(KILLED_NOTE);
-    if (previous === "interrupted") notes.unshift(INTERRUPTED_NOTE);
-    const reminders = await this.deps.collectReminders({
-      key: this.key,
-      agent,
-      conversationId: this.input.conversationId,
-    });
-    const content = composeUserContent([...reminders, ...notes], this.input.content);
-    messages.push({ type: "message", role: "user", content, otid: this.input.otid ?? crypto.randomUUID() });
-    return messages;
   }
 
   /** One model call, repeated within the turn's retry budget. */
@@ -463,10 +466,6 @@ export class TurnDriver {
 function refuseAll(calls: PreparedCall[], limit: LettaError): DecidedBatch {
   const reason = `Not run: ${limit.message}.`;
   return { interrupted: false, calls: calls.map(({ info }) => ({ status: "denied", info, reason })) };
-}
-
-function approvalInput(approvals: ApprovalItem[]): InputMessage {
-  return { type: "approval", approvals, otid: crypto.randomUUID() };
 }
 
 function userInput(content: string | ContentPart[]): InputMessage {

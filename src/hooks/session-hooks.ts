@@ -16,9 +16,12 @@ export interface OpenedSession {
 export interface SessionHooks {
   /** Returns at once; SessionStart hooks run behind it. */
   begin(session: OpenedSession): void;
-  /** What SessionStart hooks have for the first message, and what people should know since the last call. Waits for
-   *  them until the signal aborts. */
-  take(signal: AbortSignal): Promise<{ context: string[]; notices: HookNotice[] }>;
+  /** Resolves when SessionStart hooks have ended, or the signal aborts. */
+  ready(signal: AbortSignal): Promise<void>;
+  /** What SessionStart hooks have for the first message; empty the second time. */
+  takeContext(): string[];
+  /** What people should know since the last call. */
+  takeNotices(): HookNotice[];
   /** Tells Notification hooks; nobody waits for them. */
   notify(message: string, level: "info" | "warning" | "error"): void;
   count(used: { messages: number; toolCalls: number }): void;
@@ -28,8 +31,8 @@ export interface SessionHooks {
 
 export function createSessionHooks(hooks: Hooks, cwd: () => string, now: () => number = Date.now): SessionHooks {
   let session: (OpenedSession & { startedAt: number; messages: number; toolCalls: number }) | null = null;
-  let context: string[] = [];
-  let notices: HookNotice[] = [];
+  const context: string[] = [];
+  const notices: HookNotice[] = [];
   const running = new Set<Promise<void>>();
   let starting: Promise<void> = Promise.resolve();
 
@@ -60,15 +63,12 @@ export function createSessionHooks(hooks: Hooks, cwd: () => string, now: () => n
       const about = { agent_name: agent.name, conversation_id: conversation.id, is_new_session };
       starting = track(observe({ event_type: "SessionStart", ...about }, placeOf(started)));
     },
-    async take(signal) {
-      const nothing = (): void => {}; // Who gave up does not wait; what was found is kept for the next message.
-      await orAbort(starting, signal).catch(nothing);
-      if (signal.aborted) return { context: [], notices: [] };
-      const taken = { context, notices };
-      context = [];
-      notices = [];
-      return taken;
+    async ready(signal) {
+      const gaveUp = (): void => {}; // What is found later is kept for the next message.
+      await orAbort(starting, signal).catch(gaveUp);
     },
+    takeContext: () => context.splice(0),
+    takeNotices: () => notices.splice(0),
     notify(message, level) {
       if (!session || !hooks.has("Notification")) return;
       void track(observe({ event_type: "Notification", message, level }, placeOf(session)));

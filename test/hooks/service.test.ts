@@ -166,10 +166,10 @@ test("a session's beginning reaches the first message once, its end is told what
     conversation: { id: "conv-1", last_message_at: null },
     model: "",
   });
-  const first = await session.take(NEVER);
-  expect(first.context).toEqual(["from the hook", "json"]);
-  expect(first.notices).toEqual([{ level: "warning", text: expect.stringContaining("exit code 1") }]);
-  expect(await session.take(NEVER)).toEqual({ context: [], notices: [] });
+  await session.ready(NEVER);
+  expect(session.takeContext()).toEqual(["from the hook", "json"]);
+  expect(session.takeNotices()).toEqual([{ level: "warning", text: expect.stringContaining("exit code 1") }]);
+  expect([session.takeContext(), session.takeNotices()]).toEqual([[], []]);
   session.count({ messages: 1, toolCalls: 3 });
   now += 50;
   await session.end();
@@ -186,7 +186,9 @@ test("who gives up does not wait for SessionStart; the next message gets what it
   const hooks = hooksOf({ SessionStart: [{ hooks: [command("until [ -e go ]; do sleep 0.01; done; echo late")] }] });
   const session = createSessionHooks(hooks, () => root);
   session.begin({ agent: { id: "a", name: "A" }, conversation: { id: "c", last_message_at: null }, model: "" });
-  expect(await session.take(AbortSignal.abort())).toEqual({ context: [], notices: [] });
+  await session.ready(AbortSignal.abort());
+  expect(session.takeContext()).toEqual([]);
   await Bun.write(join(root, "go"), "");
-  expect((await session.take(NEVER)).context).toEqual(["late"]);
+  await session.ready(NEVER);
+  expect(session.takeContext()).toEqual(["late"]);
 });
