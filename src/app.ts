@@ -8,6 +8,7 @@ import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
+import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
@@ -120,6 +121,8 @@ export async function openApp(options: AppOptions): Promise<App> {
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
     ],
+    guardedFiles: () =>
+      hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
     ...(env.permissionTrace && { trace: console.error }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));

@@ -48,8 +48,9 @@ function resourceOf(call: DecidedCall, { hooks }: ExecuteDeps): Resource | null 
 async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<ApprovalItem> {
   const id = call.info.toolCallId;
   if (call.status === "denied") {
-    const item: ApprovalItem = { type: "approval", tool_call_id: id, approve: false, reason: call.reason };
-    return conclude(call, { item, result: { status: "error", output: call.reason, outcome: "denied" } }, deps);
+    const reason = deps.redact(call.reason);
+    const item: ApprovalItem = { type: "approval", tool_call_id: id, approve: false, reason };
+    return conclude(call, { item, result: { status: "error", output: reason, outcome: "denied" } }, deps);
   }
   if (call.status === "invalid") {
     const item: ApprovalItem = { type: "tool", tool_call_id: id, status: "error", tool_return: call.message };
@@ -58,22 +59,23 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
   const startedAt = deps.now();
   const result = await runTool(call, deps);
   const durationMs = deps.now() - startedAt;
-  if (result.outcome !== "executed") return conclude(call, { item: toItem(call, result), result, durationMs }, deps);
+  if (result.outcome !== "executed")
+    return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
   // Hooks may take a while: what the tool did is known before they run.
   if (deps.hooks.follows(call, result)) {
-    deps.journal.setState(deps.conversationKey, id, "done", toItem(call, result));
+    deps.journal.setState(deps.conversationKey, id, "done", toItem(call, result, deps));
     const feedback = await deps.hooks.after(call, result);
     result.output = withFeedback(result.output, feedback.map(deps.redact));
   }
-  return conclude(call, { item: toItem(call, result), result, durationMs }, deps);
+  return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
 }
 
-function toItem(call: ApprovedCall, result: ToolOutcome): ApprovalItem {
+function toItem(call: ApprovedCall, result: ToolOutcome, { redact }: ExecuteDeps): ApprovalItem {
   return {
     type: "tool",
     tool_call_id: call.info.toolCallId,
     status: result.status,
-    tool_return: withComment(result.output, call.comment),
+    tool_return: withComment(result.output, call.comment && redact(call.comment)),
     ...(result.stdout && { stdout: result.stdout }),
     ...(result.stderr && { stderr: result.stderr }),
   };

@@ -63,7 +63,8 @@ export function isProtected(place: Place, places: Places): boolean {
     .some(
       (path) =>
         !HARMLESS_DEVICES.test(path) &&
-        (PROTECTED_ANYWHERE.test(path) ||
+        (places.guarded.has(path) ||
+          PROTECTED_ANYWHERE.test(path) ||
           PROTECTED_IN_SYSTEM.test(path) ||
           PROTECTED_IN_HOME.test(relativeTo(places.homes, path)) ||
           PROTECTED_IN_LETTA.test(relativeTo(places.lettaRoots, path))),

@@ -51,17 +51,21 @@ const HookGroupSchema = v.looseObject({
 });
 const groups = v.optional(v.array(HookGroupSchema));
 
-export const HookSettingsSchema = v.looseObject({
-  disabled: v.optional(v.boolean()),
-  PreToolUse: groups,
-  PostToolUse: groups,
-  PostToolUseFailure: groups,
-  PermissionRequest: groups,
-  UserPromptSubmit: groups,
-  Notification: groups,
-  Stop: groups,
-  SubagentStop: groups,
-  PreCompact: groups,
-  SessionStart: groups,
-  SessionEnd: groups,
-});
+/** Strict: a misspelt event would be a guard that never stands. The file keeps the key, people are told. */
+export const HookSettingsSchema = v.strictObject(
+  {
+    disabled: v.optional(v.boolean()),
+    PreToolUse: groups,
+    PostToolUse: groups,
+    PostToolUseFailure: groups,
+    PermissionRequest: groups,
+    UserPromptSubmit: groups,
+    Notification: groups,
+    Stop: groups,
+    SubagentStop: groups,
+    PreCompact: groups,
+    SessionStart: groups,
+    SessionEnd: groups,
+  },
+  ({ received }) => `${received} is not a hook event; they are ${HOOK_EVENTS.join(", ")}`,
+);

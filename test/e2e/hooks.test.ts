@@ -1,9 +1,10 @@
 // Hooks of the compiled binary: the same in scripts, in programs and on a terminal, and never a way around the rules.
 
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { jsonLines, runLetta, type TempHome, tempHome, tempRepo } from "../support/binary.ts";
+import { isPidAlive } from "@/lib/process-stat.ts";
+import { jsonLines, runLetta, spawnLetta, type TempHome, tempHome, tempRepo } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { CHAT, callTools, headless } from "../support/protocols.ts";
 import { openPty } from "../support/pty.ts";
@@ -64,6 +65,42 @@ test("a repository's hooks are inert until it is trusted, and so is its wish to 
   await runLetta(["trust", "--yes"], { home, cwd: repo.path });
   await callTools([bash("true")], { home, cwd: repo.path });
   expect(pwned()).toEqual(names);
+});
+
+test("the script of a hook is not the agent's to write, in any mode", async () => {
+  using home = await homeWith({ Stop: hook("./house-rules.sh") });
+  await Bun.write(join(home.workdir, "house-rules.sh"), "exit 0\n");
+  const file_path = join(home.workdir, "house-rules.sh");
+  const calls = [
+    { id: "a", name: "Write", args: { file_path, content: "touch pwned" } },
+    bash("echo touch pwned > house-rules.sh"),
+  ].map((call, index) => ({ ...call, id: String(index) }));
+  const { results, stderr } = await callTools(calls, { home });
+  expect(await Bun.file(file_path).text()).toBe("exit 0\n");
+  expect(results).toHaveLength(2);
+  expect(stderr.match(/^denied /gm)).toHaveLength(2);
+});
+
+test("a misspelt event is told, not swallowed", async () => {
+  using home = await homeWith({ PreToolUSe: hook("exit 2") });
+  const { stderr } = await callTools([bash("true")], { home });
+  expect(stderr).toContain('"PreToolUSe" is not a hook event');
+});
+
+test("a hook that runs when letta is killed ends with it", async () => {
+  using home = await homeWith({ PreToolUse: hook("echo $$ > pid; sleep 600") });
+  await using server = await startModelServer([{ toolCalls: [bash("true")] }]);
+  const { args, env } = headless(server.url, ["--yolo", "go"]);
+  await using letta = await spawnLetta(args, { home, env });
+  const pidFile = join(home.workdir, "pid");
+  const readPid = () => (existsSync(pidFile) ? Number(readFileSync(pidFile, "utf8")) : 0);
+  while (readPid() === 0) await Bun.sleep(10);
+  const pid = readPid();
+  expect(isPidAlive(pid)).toBe(true);
+  letta.kill("SIGKILL");
+  const deadline = performance.now() + 2_000;
+  while (isPidAlive(pid) && performance.now() < deadline) await Bun.sleep(20);
+  expect(isPidAlive(pid)).toBe(false);
 });
 
 test("every moment of a script's turn is told; what hooks print never mixes with the answer", async () => {

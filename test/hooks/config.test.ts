@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type HookSettings, hasAnyHook, listHooks } from "@/hooks/config.ts";
+import { hookScripts } from "@/hooks/scripts.ts";
 import type { TrustEntry } from "@/store/trust.ts";
 
 const hook = (command: string) => ({ hooks: [{ type: "command" as const, command }] });
@@ -62,4 +63,15 @@ test.each([
 
 test("without the key there is nothing to look at", () => {
   expect(hasAnyHook(settings({}))).toBe(false);
+});
+
+test.each([
+  ["./check.sh", ["/p/sub/check.sh", "/p/check.sh"]],
+  ["bash -e check.sh --flag | tee /tmp/log.txt", ["/p/sub/check.sh", "/p/check.sh", "/tmp/log.txt"]],
+  ['"$LETTA_PROJECT_DIR"/hooks/a', ["/p/hooks/a"]],
+  ["~/bin/guard; $HOME/b", ["/home/u/bin/guard", "/home/u/b"]],
+  ["echo hello && exit 2", []],
+])("%s runs %j", (command, files) => {
+  const found = listHooks(settings({ user: { hooks: { Stop: [hook(command)] } } }), trusted);
+  expect(hookScripts(found, { cwd: "/p/sub", projectRoot: "/p", home: "/home/u" })).toEqual(files);
 });
