@@ -3,6 +3,7 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
+import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
@@ -28,7 +29,8 @@ import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
 import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
-import { createToolServices, type ToolServices } from "@/tools/services.ts";
+import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
+import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
@@ -56,6 +58,8 @@ export interface AppOptions {
   interactive: boolean;
   /** `--tools`. */
   tools?: string[];
+  /** `--toolset`: beats what is saved, for this process. */
+  toolset?: ToolsetChoice;
   /** `--no-system-info-reminder` is false. */
   systemInfoReminder?: boolean;
   /** `--record FILE`, `--replay FILE`. */
@@ -76,6 +80,8 @@ export interface App extends Core {
   permissions: PermissionChecker;
   trust: Trust;
   tools: ToolRegistry;
+  /** The tools a request would carry, and names of `--tools` that do not exist. */
+  selectTools(request: ToolRequest): ReturnType<ToolRegistry["select"]>;
   services: ToolServices;
   /** File changes of past turns. */
   shadow: ShadowStore;
@@ -89,6 +95,16 @@ export interface App extends Core {
   serverKey: string;
   /** Stops background tasks, closes the database. */
   close(): Promise<void>;
+}
+
+/** What decides about the tools of a request. Ids are null for what does not exist yet. */
+export interface ToolRequest {
+  agentId: string | null;
+  conversationId: string | null;
+  /** Handle; null while none is connected. */
+  model: string | null;
+  /** A person can answer. */
+  interactive: boolean;
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -106,8 +122,14 @@ export async function openApp(options: AppOptions): Promise<App> {
   const shadow = createShadowStore(db, paths);
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
-  const isHidden = (path: string): boolean => permissions.hidesPath(path);
-  const services = createToolServices({ env, paths, shadow, isHidden, secrets: guard });
+  const services = createToolServices({
+    env,
+    paths,
+    shadow,
+    isHidden: (path) => permissions.hidesPath(path),
+    planMode: createPlanMode(() => permissions),
+    secrets: guard,
+  });
   const permissions = createPermissionChecker({
     settings,
     trust,
@@ -140,6 +162,15 @@ export async function openApp(options: AppOptions): Promise<App> {
     permissions,
     trust,
     tools,
+    selectTools: ({ agentId, conversationId, model, interactive }) =>
+      tools.select({
+        toolset: resolveToolset(model, [
+          options.toolset,
+          findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
+        ]),
+        ...(options.tools && { only: options.tools }),
+        interactive,
+      }),
     services,
     shadow,
     hooks,
@@ -155,8 +186,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   };
   const engine = createEngine({
     backend,
-    selectTools: (approver) =>
-      tools.select({ ...(options.tools && { only: options.tools }), interactive: approver === "front_end" }).tools,
+    selectTools: ({ approver, ...request }) =>
+      app.selectTools({ ...request, interactive: approver === "front_end" }).tools,
     permissions,
     services,
     leases: createLeases(db),
@@ -206,6 +237,22 @@ async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter
   if (options.record === undefined) return adapter;
   const { recordingAdapter } = await import("@/providers/record.ts");
   return recordingAdapter(adapter, options.record);
+}
+
+/** `permissions` is asked when needed: it does not exist yet. */
+function createPlanMode(permissions: () => PermissionChecker): PlanMode {
+  let before: PermissionMode = "standard";
+  return {
+    isOn: () => permissions().mode === "plan",
+    enter: () => {
+      before = permissions().mode;
+      permissions().setMode("plan");
+    },
+    leave: () => {
+      permissions().setMode(before);
+      return permissions().mode;
+    },
+  };
 }
 
 /** A tool that throws something unforeseen has a bug: the model sees one line, the stack is kept for a report. */

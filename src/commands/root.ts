@@ -8,6 +8,7 @@ import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
+import type { ToolsetChoice } from "@/tools/toolsets.ts";
 import type { CommandContext } from "./context.ts";
 import type { GlobalFlags } from "./flags.ts";
 import { checkConflicts, parseGlobalFlags } from "./parse-flags.ts";
@@ -64,6 +65,8 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     ...(flags.allowedTools && { allowedTools: flags.allowedTools }),
     ...(flags.disallowedTools && { disallowedTools: flags.disallowedTools }),
     ...(flags.tools && { tools: flags.tools }),
+    // Checked by the table, too.
+    ...(flags.toolset !== undefined && { toolset: flags.toolset as ToolsetChoice }),
     ...(flags["no-system-info-reminder"] && { systemInfoReminder: false }),
     ...(flags.record !== undefined && { record: flags.record }),
     ...(flags.replay !== undefined && { replay: flags.replay }),
@@ -96,7 +99,6 @@ export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], s
     files: flags.file ?? [],
     stdin: flags["no-stdin"] ? "never" : flags.stdin || positionals[0] === "-" ? "wait" : "auto",
     dryRun: flags["dry-run"] ?? false,
-    ...(flags.tools && { tools: flags.tools }),
     systemInfoReminder: !flags["no-system-info-reminder"],
     limits: {
       ...(flags["max-turns"] !== undefined && { maxTurns: flags["max-turns"] }),

@@ -159,11 +159,11 @@ export class TurnHooks {
     return result;
   }
 
-  /** A tool is known by its own name, by the one the model calls it by, and by the family of what it does: a hook for
+  /** A tool is known by its names in all toolsets, whichever the model calls it by, and by the family of what it does: a hook for
    *  `Bash` guards every shell and one for `Edit` every edit, whatever a toolset calls them. */
   #namesOf({ tool, info, args }: HookedCall): string[] {
     const { services, place } = this.deps;
-    const names = new Set([tool.name, info.tool]);
+    const names = new Set([tool.name, info.tool, ...Object.values(tool.toolsets ?? {}), ...(tool.also ?? [])]);
     try {
       for (const target of tool.targets(args, { cwd: place().cwd, services })) {
         if (target.kind === "shell") names.add("Bash");

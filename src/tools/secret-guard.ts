@@ -12,7 +12,7 @@ import { isSecretName } from "./child-env.ts";
 import { OutputText } from "./output-text.ts";
 
 /** Text of a program's output; `OutputText` is the plain one. */
-export type OutputReader = Pick<OutputText, "push" | "finish">;
+export type OutputReader = Pick<OutputText, "push" | "takeOpenLine" | "finish">;
 
 export interface SecretGuard {
   /** As of the last `refresh`. */
@@ -107,6 +107,11 @@ class RedactedOutput implements OutputReader {
   push(bytes: Uint8Array): { live: string; text: string } {
     const { live, text } = this.#plain.push(bytes);
     return { live: this.#live.push(live), text: this.#text.push(text) };
+  }
+
+  /** What may begin a value stays back. */
+  takeOpenLine(): string {
+    return this.#text.push(this.#plain.takeOpenLine());
   }
 
   finish(): { live: string; text: string } {

@@ -3,12 +3,13 @@
 // them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
+import { spawnOnTerminal, type TerminalSize } from "./spawn-terminal.ts";
 
 export interface ShellCommand {
   command: string;
@@ -19,6 +20,14 @@ export interface ShellCommand {
   strict?: boolean;
   /** What it can read. Default: nothing. */
   stdin?: string;
+  /** Run by this program instead of the usual shell. */
+  shell?: string;
+  /** As a login shell, which reads the user's profile. */
+  login?: boolean;
+  /** A file stderr is appended to instead. */
+  stderrFile?: string;
+  /** On a terminal of this size instead of a pipe without stdin. */
+  terminal?: TerminalSize;
 }
 
 export interface RunningShell {
@@ -29,6 +38,8 @@ export interface RunningShell {
   readonly closed: Promise<void>;
   /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
   kill(): Promise<void>;
+  /** Types into its terminal; absent when it has none. */
+  write?(text: string): void;
 }
 
 type OnBytes = (bytes: Uint8Array) => void;
@@ -60,12 +71,15 @@ export function createShells(watchdog: Watchdog): Shells {
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
-    const argv = shellCommand(command.command, command.env.PATH, command.strict ?? false);
+    const argv = shellCommand(command);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
-    let child: Spawned;
+    let child: Spawned & Pick<RunningShell, "write">;
     try {
-      child = spawn(argv, { ...command, env: { ...command.env, [MARK_VARIABLE]: mark } }, onBytes, onErrorBytes);
+      const env = { ...command.env, [MARK_VARIABLE]: mark };
+      child = command.terminal
+        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
+        : spawn(argv, { ...command, env }, onBytes, onErrorBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -84,10 +98,13 @@ export function createShells(watchdog: Watchdog): Shells {
         killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
         return killed;
       },
+      ...(child.write && { write: child.write }),
     };
     running.add(shell);
     void Promise.all([child.exited, child.closed]).then(async () => {
       running.delete(shell);
+      // The jobs of a terminal are in groups of their own and end with it.
+      if (command.terminal) await shell.kill();
       if (await isGroupAlive(child.pid)) {
         remaining.set(mark, child.pid);
         watchdog.left(mark, child.pid);
@@ -121,7 +138,7 @@ export function createShells(watchdog: Watchdog): Shells {
   };
 }
 
-interface Spawned {
+export interface Spawned {
   pid: number;
   exited: Promise<number>;
   closed: Promise<void>;
@@ -130,22 +147,24 @@ interface Spawned {
 
 function spawn(
   argv: string[],
-  { cwd, env, stdin }: Pick<ShellCommand, "cwd" | "env" | "stdin">,
+  { cwd, env, stdin, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile">,
   onBytes: OnBytes,
   onErrorBytes: OnBytes | undefined,
 ): Spawned {
   const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
   const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
+  const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
   let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
     const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: input, stdout: out, stderr: err, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdin: input, stdout: out, stderr: stderrFd ?? err, detached: true });
   } catch (error) {
     for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
     for (const pipe of pipes) closeSync(pipe.writeFd);
+    if (stderrFd !== null) closeSync(stderrFd);
   }
   const streams =
     pipes.length > 0
@@ -190,7 +209,9 @@ async function pump(
   }
 }
 
-function shellCommand(command: string, path: string | undefined, strict: boolean): string[] {
+function shellCommand({ command, env, strict = false, shell: program, login = false }: ShellCommand): string[] {
+  const path = env.PATH;
+  if (program !== undefined) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -207,10 +228,14 @@ function shellCommand(command: string, path: string | undefined, strict: boolean
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
-  if (shell) return [shell, "-c", text];
+  if (shell) return [shell, login ? "-lc" : "-c", text];
   const sh = find("sh", "/bin/sh");
   if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
   return [sh, "-c", text];
+}
+
+function takesLogin(program: string): boolean {
+  return /(?:^|\/)(?:bash|zsh)$/.test(program);
 }
 
 function startError(error: unknown, executable: string, cwd: string): ToolError {

@@ -33,7 +33,11 @@ export interface TestApp extends App, AsyncDisposable {
   engine: ScriptedEngine;
 }
 
-export async function openTestApp(scripts: Script[] = [], vars: Record<string, string> = {}): Promise<TestApp> {
+export async function openTestApp(
+  scripts: Script[] = [],
+  vars: Record<string, string> = {},
+  offered?: string[],
+): Promise<TestApp> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "letta-headless-")));
   const cwd = join(home, "project");
   mkdirSync(cwd);
@@ -47,6 +51,7 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
   const backend = createLocalBackend({ db, models });
   const services = createToolServices({ env, paths, shadow: null });
   const hooks = createHooks({ settings, trust, services, models });
+  const tools = createToolRegistry(builtinTools());
   const close = async () => {
     await services.background.stopAll();
     await backend.close();
@@ -69,7 +74,9 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
     clientState: createClientState(db),
     permissions: allowAll(),
     trust,
-    tools: createToolRegistry(builtinTools()),
+    tools,
+    selectTools: ({ interactive }) =>
+      tools.select({ toolset: "default", interactive, ...(offered && { only: offered }) }),
     services,
     hooks,
     agentSecrets: openAgentSecrets({ env, paths }),

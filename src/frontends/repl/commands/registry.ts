@@ -23,6 +23,7 @@ import { resume } from "./resume.ts";
 import { search } from "./search.ts";
 import { secret } from "./secret.ts";
 import { steer } from "./steer.ts";
+import { toolset } from "./toolset.ts";
 import { undo } from "./undo.ts";
 import { usage } from "./usage.ts";
 
@@ -37,6 +38,7 @@ export const COMMANDS: readonly ReplCommand[] = [
   pin,
   unpin,
   model,
+  toolset,
   connect,
   context,
   compact,
