@@ -45,6 +45,19 @@ describe("a call that a hook rewrites is decided again", () => {
   });
 });
 
+test.each([
+  ["codex", "exec_command", { cmd: "touch ran" }],
+  ["gemini", "RunShellCommand", { command: "touch ran" }],
+  ["gemini_snake", "run_shell_command", { command: "touch ran" }],
+])("a hook for Bash guards the shell of the toolset %s", async (toolset, name, args) => {
+  using home = await homeWith({
+    PreToolUse: [{ matcher: "Bash", hooks: [{ type: "command", command: "echo no shells >&2; exit 2" }] }],
+  });
+  const { results } = await callTools([{ id: "a", name, args }], { home, args: ["--yolo", "--toolset", toolset] });
+  expect(results[0]).toContain("no shells");
+  expect(existsSync(join(home.workdir, "ran"))).toBe(false);
+});
+
 test("a repository's hooks are inert until it is trusted, and so is its wish to silence the user's", async () => {
   using home = await homeWith({ PreToolUse: hook("touch user-ran") });
   const names = ["PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop", "PostToolUse"];

@@ -8,9 +8,11 @@ import { resolvePaths } from "@/store/paths.ts";
 import { openSecrets } from "@/store/secrets.ts";
 import type { UserSettings } from "@/store/settings.ts";
 import { bashTool } from "@/tools/bash.ts";
-import type { ToolContext } from "@/tools/define-tool.ts";
+import type { AnyTool, ToolContext, ToolResult } from "@/tools/define-tool.ts";
+import { execCommandTool } from "@/tools/exec-command.ts";
 import { createSecretGuard, namesVariable } from "@/tools/secret-guard.ts";
 import { createToolServices } from "@/tools/services.ts";
+import { writeStdinTool } from "@/tools/write-stdin.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterAll(async () => {
@@ -50,7 +52,7 @@ async function open(user: UserSettings = {}, vars: Record<string, string> = {}) 
     const result = await bashTool.run(bashTool.parse({ command, ...patch }), context);
     return typeof result === "string" ? result : String(result.output);
   };
-  return { home, guard, agentSecrets, secrets, services, bash, paths, live: () => live };
+  return { context, home, guard, agentSecrets, secrets, services, bash, paths, live: () => live };
 }
 
 test.each([
@@ -126,4 +128,21 @@ test("nothing is created by looking", async () => {
   expect((await guard.refresh()).idle).toBe(true);
   expect(existsSync(join(home, ".letta"))).toBe(false);
   rmSync(home, { recursive: true });
+});
+
+test("programs a model talks to get and show no more", async () => {
+  const { context, services } = await open();
+  const run = async (tool: AnyTool, args: object) =>
+    String(((await tool.run(tool.parse(args), context)) as ToolResult).output);
+  const started = await run(execCommandTool as AnyTool, {
+    cmd: 'printf "got $TOKEN, more: "; read line; echo "$line"',
+    tty: true,
+    yield_time_ms: 1_000,
+  });
+  expect(started).toContain("got TOKEN=<REDACTED>, more:");
+  const id = Number(/session ID (\d+)/.exec(started)?.[1]);
+  const typed = await run(writeStdinTool as AnyTool, { session_id: id, chars: `${VALUE}\n`, yield_time_ms: 1_000 });
+  expect(typed).not.toContain(VALUE);
+  expect(typed).toContain("TOKEN=<REDACTED>");
+  expect(readFileSync(services.background.find(String(id))!.outputFile, "utf8")).not.toContain(VALUE);
 });
