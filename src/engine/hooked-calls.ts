@@ -3,13 +3,13 @@
 
 import { type ApprovalDeps, type ApprovedCall, type DecidedCall, decideAgain } from "./approvals.ts";
 import type { ToolOutcome } from "./events.ts";
-import type { TurnHooks } from "./turn-hooks.ts";
+import type { Preceding, TurnHooks } from "./turn-hooks.ts";
 
 export interface HookedCallsDeps extends ApprovalDeps {
   hooks: TurnHooks;
   signal: AbortSignal;
   /** What the model had said before the batch. */
-  precedingText: string | null;
+  preceding: Preceding;
 }
 
 export class HookedCalls {
@@ -53,7 +53,7 @@ export class HookedCalls {
 
   /** What hooks say about a result. */
   after(call: ApprovedCall, outcome: ToolOutcome): Promise<string[]> {
-    return this.deps.hooks.afterTool(call, outcome, this.deps.precedingText);
+    return this.deps.hooks.afterTool(call, outcome, this.deps.preceding);
   }
 
   #deny({ info }: Pick<ApprovedCall, "info">, reason: string): DecidedCall {

@@ -37,6 +37,12 @@ export interface TurnHooksDeps {
   emit(event: EngineEvent): Promise<void>;
 }
 
+/** What the model said before. */
+export interface Preceding {
+  text?: string;
+  reasoning?: string;
+}
+
 /** What PreToolUse hooks want with a call that is about to run. */
 export interface BeforeTool {
   /** Why it must not run. */
@@ -81,9 +87,10 @@ export class TurnHooks {
   }
 
   /** What the model should read beside the result. */
-  async afterTool(call: HookedCall, outcome: ToolOutcome, precedingText: string | null): Promise<string[]> {
+  async afterTool(call: HookedCall, outcome: ToolOutcome, preceding: Preceding): Promise<string[]> {
     const output = contentText(outcome.output);
-    const common = { ...describe(call), preceding_assistant_message: precedingText ?? undefined };
+    const { text: preceding_assistant_message, reasoning: preceding_reasoning } = preceding;
+    const common = { ...describe(call), preceding_assistant_message, preceding_reasoning };
     const result = { status: outcome.status, output };
     const events: HookInput[] = [{ event_type: "PostToolUse", ...common, tool_result: result }];
     if (outcome.status === "error") {

@@ -72,6 +72,8 @@ export class TurnDriver {
   /** Handle in use; null before it is known. */
   #model: string | null = null;
   #text: string | null = null;
+  /** Of the latest step. */
+  #reasoning = "";
   /** The next text goes on where a cut stream stopped. */
   #continuesText = false;
   #emptyReplies = 0;
@@ -218,6 +220,7 @@ export class TurnDriver {
     lease: Lease,
   ): Promise<{ ending: Ending; outcome?: never } | { ending?: never; outcome: StepOutcome }> {
     this.#budget.steps += 1;
+    this.#reasoning = "";
     await this.control.emit({ type: "step_started", turnId: this.control.id, step: this.#budget.steps });
     let toSend = messages;
     for (;;) {
@@ -298,6 +301,7 @@ export class TurnDriver {
       this.#text = this.#continuesText ? (this.#text ?? "") + event.text : event.text;
       this.#continuesText = true;
     }
+    if (event.type === "reasoning_delta") this.#reasoning += event.text;
     if (event.type === "compaction") this.deps.rearmReminders(this.key);
     await this.control.emit(event);
     if (event.type === "compaction") await this.#hooks.compaction();
@@ -344,7 +348,7 @@ export class TurnDriver {
     }
     this.#budget.toolCalls += batch.calls.filter((call) => call.status === "approved").length;
     const { signal } = this.control;
-    const hooked = new HookedCalls({ ...approvals, hooks: this.#hooks, signal, precedingText: this.#text });
+    const hooked = new HookedCalls({ ...approvals, hooks: this.#hooks, signal, preceding: this.#said() });
     const items = await executeBatch(batch.calls, {
       turnId,
       conversationKey: this.key,
@@ -409,6 +413,7 @@ export class TurnDriver {
         message_count: this.#budget.steps,
         tool_call_count: this.#budget.toolCalls,
         assistant_message: this.#text ?? undefined,
+        preceding_reasoning: this.#said().reasoning,
         user_message: this.input.content === null ? undefined : contentText(this.input.content),
       });
       const aborted = this.#aborted();
@@ -418,6 +423,11 @@ export class TurnDriver {
     }
     if (outcome.stopReason === "cancelled") return interruptedEnding();
     return stopEnding(outcome.stopReason);
+  }
+
+  /** What hooks are told the model has said. */
+  #said(): { text?: string; reasoning?: string } {
+    return { ...(this.#text && { text: this.#text }), ...(this.#reasoning && { reasoning: this.#reasoning }) };
   }
 
   /** What was said meanwhile, as far as hooks let it pass. */

@@ -179,6 +179,28 @@ test("a prompt hook asks the conversation's model", async () => {
   expect(server.requests[2]!.toolResults[0]?.text).toContain("not today");
 });
 
+test("a program that drives letta answers what a hook asks, and sees the arguments that would run", async () => {
+  using home = await homeWith({
+    PreToolUse: hook(`echo '{"decision":"ask","reason":"changed","updatedInput":{"command":"touch changed"}}'`),
+  });
+  await using server = await startModelServer([{ toolCalls: [bash("touch asked")] }, { text: "done" }]);
+  const { args, env } = headless(server.url, ["--input-format", "stream-json", "--output-format", "stream-json"]);
+  await using letta = await spawnLetta([...args, "--yolo"], { home, env });
+  const send = (line: object) => {
+    letta.child.stdin.write(`${JSON.stringify(line)}\n`);
+    letta.child.stdin.flush();
+  };
+  send({ type: "user", message: { role: "user", content: "go" } });
+  const [line] = await letta.waitFor("stdout", /^.*"can_use_tool".*$/m);
+  const { request_id, request } = JSON.parse(line);
+  expect(request).toMatchObject({ tool_name: "Bash", input: { command: "touch changed" } });
+  expect(existsSync(join(home.workdir, "changed"))).toBe(false);
+  const response = { subtype: "success", request_id, response: { behavior: "allow" } };
+  send({ type: "control_response", response });
+  await letta.waitFor("stdout", /"type":"result"/);
+  expect(["asked", "changed"].map((name) => existsSync(join(home.workdir, name)))).toEqual([false, true]);
+});
+
 test("on a terminal: the refusal is shown, the text comes back, /hooks tells which it was", async () => {
   using home = await homeWith({
     UserPromptSubmit: hook("grep -q forbidden && echo house rules >&2 && exit 2; exit 0"),

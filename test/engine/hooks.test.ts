@@ -195,6 +195,22 @@ test("PostToolUse and PostToolUseFailure speak to the model", async () => {
   expect(lastToolResults(model)).toEqual(["unlucky\n\n[Hook feedback]:\nit failed\ntry again", "done"]);
 });
 
+test("hooks are told what the model said and thought before", async () => {
+  const log = join(root, "preceding");
+  const thinking = reply([
+    { type: "thinking", thinking: "let me see" },
+    { type: "text", text: "Looking." },
+    call("a", "Free", {}),
+  ]);
+  const { engine, input } = await open({ PostToolUse: hook(`cat > ${log}`) }, [thinking, say("ok")]);
+  await play(engine, input());
+  expect(JSON.parse(await Bun.file(log).text())).toMatchObject({
+    preceding_reasoning: "let me see",
+    preceding_assistant_message: "Looking.",
+    tool_result: { status: "success", output: "done" },
+  });
+});
+
 describe("PermissionRequest", () => {
   test.each([
     ["exit 0 allows", "exit 0", true, 0],
