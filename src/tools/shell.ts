@@ -1,5 +1,6 @@
 // Starts shell commands and sees them to their end. A command runs in its own session without a terminal, reads
-// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
+// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written. Who must tell
+// them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, statSync } from "node:fs";
@@ -19,6 +20,8 @@ export interface ShellCommand {
   strict?: boolean;
   /** bash without any start-up file, whatever the platform's usual shell. */
   bare?: boolean;
+  /** What it can read. Default: nothing. */
+  stdin?: string;
   /** Run by this program instead of the usual shell. */
   shell?: string;
   /** As a login shell, which reads the user's profile. */
@@ -41,9 +44,12 @@ export interface RunningShell {
   write?(text: string): void;
 }
 
+type OnBytes = (bytes: Uint8Array) => void;
+
 export interface Shells {
-  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes. */
-  start(command: ShellCommand, onBytes: (bytes: Uint8Array) => void): RunningShell;
+  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes, without stderr when there is an
+   *  `onErrorBytes` for it. */
+  start(command: ShellCommand, onBytes: OnBytes, onErrorBytes?: OnBytes): RunningShell;
   /** Keeps a program that is started elsewhere, in a process group of its own, from outliving this process. */
   guard(): Guard;
   /** Ends what is still running, and what finished commands left in their process group. */
@@ -59,6 +65,9 @@ export interface Guard extends Disposable {
 /** A flood of output is garbage as soon as it is read; left alone, the collector lets memory grow with it. */
 const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
 
+/** Carries PATH past the profile of a login shell. */
+const PATH_VARIABLE = "LETTA_SHELL_PATH";
+
 const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
 
 export function createShells(watchdog: Watchdog): Shells {
@@ -66,16 +75,17 @@ export function createShells(watchdog: Watchdog): Shells {
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
 
-  const start: Shells["start"] = (command, onBytes) => {
+  const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const argv = shellCommand(command);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
     let child: Spawned & Pick<RunningShell, "write">;
     try {
-      const env = { ...command.env, [MARK_VARIABLE]: mark };
+      const env: Record<string, string> = { ...command.env, [MARK_VARIABLE]: mark };
+      if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
       child = command.terminal
         ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
-        : spawn(argv, { ...command, env }, onBytes);
+        : spawn(argv, { ...command, env }, onBytes, onErrorBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -143,29 +153,33 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  { cwd, env, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stderrFile">,
-  onBytes: (bytes: Uint8Array) => void,
+  { cwd, env, stdin, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile">,
+  onBytes: OnBytes,
+  onErrorBytes: OnBytes | undefined,
 ): Spawned {
-  const pipe = openPipe();
+  const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
+  const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
   const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
-  let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
+  let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
-    const output = pipe ? pipe.writeFd : "pipe";
+    const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: stderrFd ?? output, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdin: input, stdout: out, stderr: stderrFd ?? err, detached: true });
   } catch (error) {
-    if (pipe) closeSync(pipe.readFd);
+    for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
-    if (pipe) closeSync(pipe.writeFd);
+    for (const pipe of pipes) closeSync(pipe.writeFd);
     if (stderrFd !== null) closeSync(stderrFd);
   }
-  const streams = pipe
-    ? [Bun.file(pipe.readFd).stream()]
-    : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
+  const streams =
+    pipes.length > 0
+      ? pipes.map((pipe) => Bun.file(pipe.readFd).stream())
+      : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
   const readers = streams.map((stream) => stream.getReader());
-  const closed = Promise.all(readers.map((reader) => pump(reader, onBytes))).then(() => {
-    if (pipe) closeSync(pipe.readFd);
+  const sinks = [onBytes, onErrorBytes ?? onBytes];
+  const closed = Promise.all(readers.map((reader, index) => pump(reader, sinks[index] ?? onBytes))).then(() => {
+    for (const pipe of pipes) closeSync(pipe.readFd);
   });
   return {
     pid: child.pid,
@@ -204,7 +218,10 @@ async function pump(
 function shellCommand(wanted: ShellCommand): string[] {
   const { command, env, strict = false, bare = false, shell: program, login = false } = wanted;
   const path = env.PATH;
-  if (program !== undefined && !bare) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
+  // Profiles set PATH anew on many systems; what was on it stays reachable. On the first line: numbers stay right.
+  const profiled = `PATH="$PATH:$${PATH_VARIABLE}"; ${command}`;
+  if (program !== undefined && !bare)
+    return login && takesLogin(program) ? [program, "-lc", profiled] : [program, "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -217,7 +234,8 @@ function shellCommand(wanted: ShellCommand): string[] {
     const utf8 = "[Console]::OutputEncoding = [System.Text.Encoding]::UTF8; ";
     return shell ? [shell, "-NoProfile", "-Command", utf8 + command] : ["cmd.exe", "/d", "/s", "/c", command];
   }
-  const text = strict ? `set -euo pipefail\n${command}` : command;
+  const own = login && !bare ? profiled : command;
+  const text = strict ? `set -euo pipefail\n${own}` : own;
   const bash = bare ? find("/bin/bash", "bash") : null;
   if (bash) return [bash, "--noprofile", "--norc", "-c", text];
   // bash 3.2 of macOS misreads some here-documents.
