@@ -13,7 +13,7 @@ import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
-import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
+import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { type AgentSecrets, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
@@ -77,7 +77,7 @@ export interface App extends Core {
   /** Loads the providers when first asked. */
   models: ModelAdapter;
   clientState: ClientState;
-  permissions: PermissionChecker;
+  permissions: ExplainingChecker;
   trust: Trust;
   tools: ToolRegistry;
   /** The tools a request would carry, and names of `--tools` that do not exist. */
@@ -145,7 +145,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ],
     guardedFiles: () =>
       hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
-    ...(env.permissionTrace && { trace: console.error }),
+    ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
   const warnings: string[] = [];

@@ -13,7 +13,7 @@ import { EXEC_OUTPUT_TOKENS, EXEC_YIELD_MS, SHELL_OUTPUT_CHARS, TERMINAL_SIZE } 
 import { truncateOutput } from "./output.ts";
 import { contextPath } from "./paths.ts";
 import { checkCommandText } from "./shell-checks.ts";
-import { commandTitle } from "./shell-run.ts";
+import { asProven, commandTitle } from "./shell-run.ts";
 
 const Milliseconds = v.pipe(v.number(), v.description("Milliseconds"));
 
@@ -41,15 +41,18 @@ export const execCommandTool = defineTool({
     if (/\brg\b/.test(args.cmd)) services.findRipgrep();
     const startedAt = performance.now();
     const session = services.sessions.start(
-      {
-        command: args.cmd,
-        cwd,
-        env: await commandEnv(args.cmd, { ...context, cwd }),
-        strict: services.env.bashStrict,
-        login: args.login,
-        ...(args.shell !== undefined && { shell: args.shell }),
-        ...(args.tty && { terminal: TERMINAL_SIZE }),
-      },
+      asProven(
+        {
+          command: args.cmd,
+          cwd,
+          env: await commandEnv(args.cmd, { ...context, cwd }),
+          strict: services.env.bashStrict,
+          login: args.login,
+          ...(args.shell !== undefined && { shell: args.shell }),
+          ...(args.tty && { terminal: TERMINAL_SIZE }),
+        },
+        context,
+      ),
       { agentId, conversationId },
     );
     await session.wait(clamp(args.yield_time_ms, EXEC_YIELD_MS), context);
