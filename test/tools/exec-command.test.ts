@@ -32,6 +32,13 @@ test("a command that ends says how, and what it wrote as it was written", async 
   expect((await exec({ cmd: "echo fine" })).status).toBe("success");
 });
 
+test("what was proven runs, without login shell, chosen shell and terminal", async () => {
+  const proven = { command: "echo 'proven'; test -t 1 || echo 'no terminal'", closedRoots: [bench.cwd] };
+  const args = { cmd: "echo written", shell: "sh", login: true, tty: true };
+  const { output } = await exec(args, { proven });
+  expect(parts(output).text).toBe("proven\nno terminal");
+});
+
 test("what takes longer goes on, and is looked at until it ends", async () => {
   const flag = join(bench.cwd, "go");
   const first = parts(
