@@ -12,6 +12,7 @@ import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
 import { cleanOverflowFiles } from "./output.ts";
 import { findRipgrep } from "./ripgrep.ts";
+import { NO_SECRET_GUARD, type SecretGuard } from "./secret-guard.ts";
 import { createShells, type RunningShell, type ShellCommand, type Shells } from "./shell.ts";
 
 export interface ToolServices {
@@ -27,6 +28,8 @@ export interface ToolServices {
   sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  /** Gives commands the secrets they name, and takes values out of what comes back. */
+  secrets: SecretGuard;
   planMode: PlanMode;
   /** Path of a ripgrep to run, null when there is none. */
   findRipgrep(): string | null;
@@ -116,6 +119,8 @@ export interface ToolServicesOptions {
   shadow: ShadowStore | null;
   /** Default: nothing is hidden. */
   isHidden?: (path: string) => boolean;
+  /** Default: there are no secrets. */
+  secrets?: SecretGuard;
   /** Default: never on. */
   planMode?: PlanMode;
 }
@@ -123,19 +128,20 @@ export interface ToolServicesOptions {
 const NO_PLAN_MODE: PlanMode = { isOn: () => false, enter: () => {}, leave: () => "" };
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false, planMode = NO_PLAN_MODE } = options;
+  const { env, paths, shadow, isHidden = () => false, planMode = NO_PLAN_MODE, secrets = NO_SECRET_GUARD } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }));
-  const background = createBackgroundTasks({ env, shells });
+  const background = createBackgroundTasks({ env, shells, secrets });
   let ripgrep: string | null = null;
   return {
     env,
     paths,
     files: createFileStore({ shadow }),
     shells,
+    secrets,
     background,
-    sessions: createExecSessions({ shells, background }),
+    sessions: createExecSessions({ shells, background, secrets }),
     planMode,
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {

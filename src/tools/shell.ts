@@ -1,5 +1,6 @@
 // Starts shell commands and sees them to their end. A command runs in its own session without a terminal, reads
-// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
+// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written. Who must tell
+// them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, statSync } from "node:fs";
@@ -17,6 +18,8 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** What it can read. Default: nothing. */
+  stdin?: string;
   /** Run by this program instead of the usual shell. */
   shell?: string;
   /** As a login shell, which reads the user's profile. */
@@ -39,9 +42,12 @@ export interface RunningShell {
   write?(text: string): void;
 }
 
+type OnBytes = (bytes: Uint8Array) => void;
+
 export interface Shells {
-  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes. */
-  start(command: ShellCommand, onBytes: (bytes: Uint8Array) => void): RunningShell;
+  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes, without stderr when there is an
+   *  `onErrorBytes` for it. */
+  start(command: ShellCommand, onBytes: OnBytes, onErrorBytes?: OnBytes): RunningShell;
   /** Keeps a program that is started elsewhere, in a process group of its own, from outliving this process. */
   guard(): Guard;
   /** Ends what is still running, and what finished commands left in their process group. */
@@ -67,7 +73,7 @@ export function createShells(watchdog: Watchdog): Shells {
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
 
-  const start: Shells["start"] = (command, onBytes) => {
+  const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const argv = shellCommand(command);
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
@@ -77,7 +83,7 @@ export function createShells(watchdog: Watchdog): Shells {
       if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
       child = command.terminal
         ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
-        : spawn(argv, { ...command, env }, onBytes);
+        : spawn(argv, { ...command, env }, onBytes, onErrorBytes);
     } catch (error) {
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
@@ -145,29 +151,33 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  { cwd, env, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stderrFile">,
-  onBytes: (bytes: Uint8Array) => void,
+  { cwd, env, stdin, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile">,
+  onBytes: OnBytes,
+  onErrorBytes: OnBytes | undefined,
 ): Spawned {
-  const pipe = openPipe();
+  const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
+  const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
   const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
-  let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
+  let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
-    const output = pipe ? pipe.writeFd : "pipe";
+    const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: stderrFd ?? output, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdin: input, stdout: out, stderr: stderrFd ?? err, detached: true });
   } catch (error) {
-    if (pipe) closeSync(pipe.readFd);
+    for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
-    if (pipe) closeSync(pipe.writeFd);
+    for (const pipe of pipes) closeSync(pipe.writeFd);
     if (stderrFd !== null) closeSync(stderrFd);
   }
-  const streams = pipe
-    ? [Bun.file(pipe.readFd).stream()]
-    : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
+  const streams =
+    pipes.length > 0
+      ? pipes.map((pipe) => Bun.file(pipe.readFd).stream())
+      : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
   const readers = streams.map((stream) => stream.getReader());
-  const closed = Promise.all(readers.map((reader) => pump(reader, onBytes))).then(() => {
-    if (pipe) closeSync(pipe.readFd);
+  const sinks = [onBytes, onErrorBytes ?? onBytes];
+  const closed = Promise.all(readers.map((reader, index) => pump(reader, sinks[index] ?? onBytes))).then(() => {
+    for (const pipe of pipes) closeSync(pipe.readFd);
   });
   return {
     pid: child.pid,
