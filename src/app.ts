@@ -11,6 +11,8 @@ import { createEngine, type Engine } from "@/engine/engine.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
+import { openSandbox } from "@/sandbox/open.ts";
+import type { SandboxMode } from "@/sandbox/settings.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { Env } from "@/store/env.ts";
@@ -47,6 +49,8 @@ export interface AppOptions {
   permissionMode?: PermissionMode;
   allowedTools?: string[];
   disallowedTools?: string[];
+  /** `--sandbox`. */
+  sandbox?: SandboxMode;
   /** A person can answer approvals. */
   interactive: boolean;
   /** `--tools`. */
@@ -94,7 +98,19 @@ export async function openApp(options: AppOptions): Promise<App> {
   const trust = await openTrust({ paths, settings });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
-  const services = createToolServices({ env, paths, shadow, isHidden: (path) => permissions.hidesPath(path) });
+  const sandbox = await openSandbox({
+    ...core,
+    ...(options.sandbox && { flag: options.sandbox }),
+    unattended: isUnattended(options),
+    taskDirectory: () => services.background.directory,
+  });
+  const services = createToolServices({
+    env,
+    paths,
+    shadow,
+    sandbox,
+    isHidden: (path) => permissions.hidesPath(path),
+  });
   const permissions = createPermissionChecker({
     settings,
     trust,
@@ -108,6 +124,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
     ],
+    confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
     ...(env.permissionTrace && { trace: console.error }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
@@ -128,6 +145,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     serverKey: `local:${paths.local}`,
     async close() {
       await services.background.stopAll();
+      sandbox.close();
       await backend.close();
       db.close();
     },
@@ -166,6 +184,11 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const result: App = Object.assign(app, { engine });
   return result;
+}
+
+/** A prompt nobody watches, without a flag about what may run. */
+function isUnattended({ label, interactive, permissionMode, allowedTools = [] }: AppOptions): boolean {
+  return label === "headless" && !interactive && permissionMode === undefined && allowedTools.length === 0;
 }
 
 async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter> {

@@ -8,6 +8,7 @@ import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
+import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { CommandContext } from "./context.ts";
 import type { GlobalFlags } from "./flags.ts";
 import { checkConflicts, parseGlobalFlags } from "./parse-flags.ts";
@@ -63,6 +64,7 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     ...(mode && { permissionMode: mode }),
     ...(flags.allowedTools && { allowedTools: flags.allowedTools }),
     ...(flags.disallowedTools && { disallowedTools: flags.disallowedTools }),
+    ...(flags.sandbox && { sandbox: flags.sandbox as SandboxMode }),
     ...(flags.tools && { tools: flags.tools }),
     ...(flags["no-system-info-reminder"] && { systemInfoReminder: false }),
     ...(flags.record !== undefined && { record: flags.record }),

@@ -46,6 +46,8 @@ export interface PermissionCheckerOptions {
   interactive: boolean;
   /** Directories outside the workspace that may be read; asked at each check. Default: overflow files. */
   readableDirectories?: () => string[];
+  /** What the sandbox makes unnecessary to ask. Default: nothing. */
+  confinement?: { shell: boolean; edits: boolean };
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
   realpath?: (path: string) => string;
@@ -55,6 +57,7 @@ export function createPermissionChecker(options: PermissionCheckerOptions): Perm
   return new Checker(options);
 }
 
+const NO_CONFINEMENT = { shell: false, edits: false };
 /** The rule the user answered "edit freely" with; it is a mode. */
 const ACCEPT_EDITS_RULE = "Edit(**)";
 const EFFECTS: RuleEffect[] = ["allow", "deny", "ask", "alwaysAsk"];
@@ -120,6 +123,7 @@ class Checker implements PermissionChecker {
       modeSource,
       rules,
       places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
+      confinement: this.#options.confinement ?? NO_CONFINEMENT,
       isGitHarmless: this.#isGitHarmless,
     };
     const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
@@ -281,10 +285,12 @@ class Checker implements PermissionChecker {
       },
       // Only looked at when somebody is asked, or told how it would have been allowed.
       get suggestions() {
-        return suggestRules(decided, places);
+        // A rule says what may run, not that it may leave the sandbox.
+        return reason.by === "sandbox" ? [] : suggestRules(decided, places);
       },
       get allowFlag() {
-        return findAllowFlag(decided, places);
+        const flag = findAllowFlag(decided, places);
+        return reason.by === "sandbox" ? ["--sandbox off", flag].filter(Boolean).join(" ") : flag;
       },
     };
   }

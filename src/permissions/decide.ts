@@ -32,6 +32,8 @@ export interface DecisionContext {
   /** Only rules in force; inert ones are left out. */
   rules: EffectiveRule[];
   places: Places;
+  /** What the sandbox that commands run in makes unnecessary to ask. */
+  confinement: { shell: boolean; edits: boolean };
   /** May reading commands of git be trusted to start no program in this directory? */
   isGitHarmless(cwd: string): boolean;
 }
@@ -82,7 +84,7 @@ export function strictest(decisions: Decision[]): Decision {
 /** The target with everything about it that several steps need. */
 type Subject =
   | { kind: "file"; target: Extract<PermissionTarget, { kind: "file" }>; place: Place; writes: boolean }
-  | { kind: "shell"; call: ShellCall; cwd: string }
+  | { kind: "shell"; call: ShellCall; cwd: string; unconfined: boolean }
   | { kind: "url"; target: Extract<PermissionTarget, { kind: "url" }> }
   | { kind: "tool"; target: Extract<PermissionTarget, { kind: "tool" }> }
   | { kind: "none" };
@@ -94,7 +96,12 @@ function toSubject(target: PermissionTarget, places: Places): Subject {
       return { kind: "file", target, place: toPlace(target.path, places.cwd, places), writes };
     }
     case "shell":
-      return { kind: "shell", call: toShellCall(target.command), cwd: target.cwd };
+      return {
+        kind: "shell",
+        call: toShellCall(target.command),
+        cwd: target.cwd,
+        unconfined: target.unconfined ?? false,
+      };
     case "url":
       return { kind: "url", target };
     case "tool":
@@ -126,8 +133,10 @@ const STEPS: ((subject: Subject, context: DecisionContext) => Step | null)[] = [
   protectStoresFromSearch,
   (subject, context) => applyAskRules(subject, context, "alwaysAsk"),
   (subject, context) => applyAskRules(subject, context, "ask"),
+  keepConfined,
   applyMode,
   applyAllowRules,
+  applyConfinement,
   applyBuiltins,
 ];
 
@@ -235,6 +244,22 @@ function applyAskRules(subject: Subject, context: DecisionContext, effect: "ask"
     rules: context.rules.filter(({ source }) => stronger.includes(source)),
   });
   return override ? null : { behavior: "ask", reason: ruleReason(rule) };
+}
+
+/** Leaving the sandbox is a person's decision, in every mode and whatever rules say about the command. */
+function keepConfined(subject: Subject): Step | null {
+  if (subject.kind !== "shell" || !subject.unconfined) return null;
+  return { behavior: "ask", reason: { by: "sandbox", detail: "it would run outside the sandbox" } };
+}
+
+/** What a confined command does stays in the workspace, and so does an edit there. */
+function applyConfinement(subject: Subject, { mode, confinement, places }: DecisionContext): Step | null {
+  if (mode === "strict" || mode === "plan") return null;
+  if (subject.kind === "shell" && confinement.shell)
+    return { behavior: "allow", reason: { by: "sandbox", detail: "it runs in the sandbox, without a network" } };
+  if (subject.kind === "file" && subject.writes && confinement.edits && isInWorkspace(subject.place, places))
+    return { behavior: "allow", reason: { by: "sandbox", detail: `${subject.target.path} is in the workspace` } };
+  return null;
 }
 
 function applyMode(subject: Subject, context: DecisionContext): Step | null {

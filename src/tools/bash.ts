@@ -25,8 +25,18 @@ export const bashTool = defineTool({
     description: v.optional(v.pipe(v.string(), v.description("What it does, in 5-10 words"))),
     timeout: v.optional(v.pipe(v.number(), v.description("Milliseconds"))),
     run_in_background: v.optional(v.boolean()),
+    outside_sandbox: v.optional(
+      v.pipe(v.boolean(), v.description("Ask for a run without the sandbox, after it blocked what is needed")),
+    ),
   }),
-  targets: ({ command }, { cwd }) => [{ kind: "shell", command, cwd }],
+  targets: ({ command, outside_sandbox }, { cwd, services }) => [
+    {
+      kind: "shell",
+      command,
+      cwd,
+      ...(outside_sandbox && services.sandbox.status.profile !== "off" && { unconfined: true }),
+    },
+  ],
   title: ({ command }) => {
     const [first = "", ...rest] = command.trim().split("\n");
     return rest.length > 0 ? `${first} …` : first;
@@ -41,6 +51,7 @@ export const bashTool = defineTool({
       cwd,
       env: context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd }),
       strict: context.services.env.bashStrict,
+      ...(args.outside_sandbox && { unconfined: true }),
     };
     if (args.run_in_background) return startInBackground(command, args.timeout, note, context);
     const sleep = findLongSleep(args.command);
@@ -114,7 +125,8 @@ async function runInForeground(
   const shown = output.finish();
   // Where these files grow, their total is kept in bounds.
   if (output.overflowed) cleanOverflowFiles(services.paths.projects);
-  return result({ note, text: shown, holding, end, timeoutMs });
+  const blocked = end.kind === "exited" ? shell.explain({ exitCode: end.code, output: shown }) : null;
+  return result({ note, text: shown, blocked: blocked ?? "", holding, end, timeoutMs });
 }
 
 type End = { kind: "exited"; code: number } | { kind: "timeout" } | { kind: "aborted" };
@@ -140,8 +152,18 @@ async function within(promise: Promise<void>, timeoutMs: number): Promise<boolea
   return done;
 }
 
-function result(run: { note: string; text: string; holding: string; end: End; timeoutMs: number }): ToolResult {
-  const parts = [withoutFinalNewlines(run.text), run.holding];
+interface Run {
+  note: string;
+  text: string;
+  /** What the sandbox had to do with it. */
+  blocked: string;
+  holding: string;
+  end: End;
+  timeoutMs: number;
+}
+
+function result(run: Run): ToolResult {
+  const parts = [withoutFinalNewlines(run.text), run.blocked, run.holding];
   if (run.end.kind === "timeout") parts.push(`Command timed out after ${run.timeoutMs} ms and was ended.`);
   const body = parts.filter(Boolean).join("\n");
   if (run.end.kind === "exited" && run.end.code === 0) {

@@ -2,6 +2,7 @@
 // a tool's test can pass a small real one.
 
 import { createWatchdog } from "@/lib/watchdog.ts";
+import { type Sandbox, withoutSandbox } from "@/sandbox/types.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { ShadowStore } from "@/store/shadow.ts";
@@ -22,6 +23,8 @@ export interface ToolServices {
   shells: Shells;
   /** Background shells of this process. */
   background: BackgroundTasks;
+  /** What shells run in. */
+  sandbox: Sandbox;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
   /** Path of a ripgrep to run, null when there is none. */
@@ -96,13 +99,15 @@ export interface ToolServicesOptions {
   shadow: ShadowStore | null;
   /** Default: nothing is hidden. */
   isHidden?: (path: string) => boolean;
+  /** Default: none. */
+  sandbox?: Sandbox;
 }
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false } = options;
+  const { env, paths, shadow, isHidden = () => false, sandbox = withoutSandbox() } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
-  const shells = createShells(createWatchdog({ path: env.all.PATH }));
+  const shells = createShells(createWatchdog({ path: env.all.PATH }), sandbox);
   let ripgrep: string | null = null;
   return {
     env,
@@ -110,6 +115,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     files: createFileStore({ shadow }),
     shells,
     background: createBackgroundTasks({ env, shells }),
+    sandbox,
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {
       ripgrep ??= findRipgrep(paths, env.all.PATH);

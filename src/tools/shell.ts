@@ -4,9 +4,11 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
+import { openMemoryFile } from "@/lib/memory-file.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
+import type { Confined, Sandbox } from "@/sandbox/types.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
 
 export interface ShellCommand {
@@ -16,6 +18,8 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** Never in the sandbox: the user's own commands, and what a person let out of it. */
+  unconfined?: boolean;
 }
 
 export interface RunningShell {
@@ -24,6 +28,10 @@ export interface RunningShell {
   readonly exited: Promise<number>;
   /** Resolves when the last process holding the output has closed it. Never rejects. */
   readonly closed: Promise<void>;
+  /** It runs in the sandbox, which takes what it leaves running down with it where processes can be held. */
+  readonly confined: boolean;
+  /** What the sandbox had to do with this end, in one line; null: nothing. Throws ToolError when it could not be set up. */
+  explain(end: { exitCode: number; output: string }): string | null;
   /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
   kill(): Promise<void>;
 }
@@ -48,23 +56,28 @@ const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
 
 const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
 
-export function createShells(watchdog: Watchdog): Shells {
+export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine">): Shells {
   const running = new Set<RunningShell>();
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes) => {
-    const argv = shellCommand(command.command, command.env.PATH, command.strict ?? false);
+    const plain = shellCommand(command.command, command.env.PATH, command.strict ?? false);
+    const confined = command.unconfined ? null : sandbox.confine({ argv: plain, cwd: command.cwd });
+    const argv = confined?.argv ?? plain;
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
     let child: Spawned;
     try {
-      child = spawn(argv, command.cwd, { ...command.env, [MARK_VARIABLE]: mark }, onBytes);
+      const env = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
+      child = spawn({ argv, cwd: command.cwd, env, inputs: confined?.inputs ?? [] }, onBytes);
     } catch (error) {
+      confined?.release();
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
     }
     watchdog.started(mark, child.pid);
+    if (confined) void child.exited.then(confined.release);
     let killed: Promise<void> | undefined;
     let leaderGone = false;
     void child.exited.then(() => {
@@ -74,6 +87,8 @@ export function createShells(watchdog: Watchdog): Shells {
       pid: child.pid,
       exited: child.exited,
       closed: child.closed,
+      confined: confined !== null,
+      explain: (end) => confined?.explain(end) ?? null,
       kill: () => {
         killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
         return killed;
@@ -122,23 +137,29 @@ interface Spawned {
   stopReading(): Promise<void>;
 }
 
-function spawn(
-  argv: string[],
-  cwd: string,
-  env: Record<string, string>,
-  onBytes: (bytes: Uint8Array) => void,
-): Spawned {
+interface SpawnInput {
+  argv: string[];
+  cwd: string;
+  env: Record<string, string>;
+  /** Contents of descriptors 3, 4, … */
+  inputs: Confined["inputs"];
+}
+
+function spawn({ argv, cwd, env, inputs }: SpawnInput, onBytes: (bytes: Uint8Array) => void): Spawned {
   const pipe = openPipe();
+  const files: number[] = [];
   let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
   try {
+    for (const bytes of inputs) files.push(openMemoryFile(bytes));
     const output = pipe ? pipe.writeFd : "pipe";
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: "ignore", stdout: output, stderr: output, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdio: ["ignore", output, output, ...files], detached: true });
   } catch (error) {
     if (pipe) closeSync(pipe.readFd);
     throw error;
   } finally {
     if (pipe) closeSync(pipe.writeFd);
+    for (const fd of files) closeSync(fd);
   }
   const streams = pipe
     ? [Bun.file(pipe.readFd).stream()]
