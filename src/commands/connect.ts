@@ -7,7 +7,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { wrap } from "@/lib/terminal-text.ts";
 import { formatCount, plural } from "@/lib/text.ts";
-import { type Connection, connectionOf, parseTimeout } from "@/providers/connections.ts";
+import { type Connection, connectionOf, parseTimeout, shownUrl } from "@/providers/connections.ts";
 import { findKind, normaliseBaseUrl, PROVIDER_KINDS, type ProviderKind } from "@/providers/kinds.ts";
 import { type Verified, verifyConnection } from "@/providers/verify.ts";
 import type { ProviderRecord } from "@/store/secrets.ts";
@@ -311,7 +311,7 @@ function nextSteps(connection: Connection, models: { id: string }[]): string[] {
 }
 
 function renderConnected(data: Connected): string {
-  const where = data.baseUrl === null ? "" : ` at ${data.baseUrl}`;
+  const where = data.baseUrl === null ? "" : ` at ${shownUrl(data.baseUrl)}`;
   const kept = data.keyStoredIn === null ? "No key is stored." : `The key is in ${data.keyStoredIn}.`;
   const checked =
     data.verified && data.keyStoredIn !== null && !data.keyChecked ? " It was not checked: nothing free needs it." : "";

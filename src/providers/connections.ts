@@ -100,6 +100,12 @@ export function findConnection(connections: Connection[], typed: string): Connec
   return found;
 }
 
+/** A base URL for people: without user, password and query, which may hold a secret. */
+export function shownUrl(baseUrl: string): string {
+  const url = URL.parse(baseUrl);
+  return url ? `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, "")}` : baseUrl;
+}
+
 /** How to fix a missing or refused key. */
 export function keyHint(connection: Pick<Connection, "name" | "kind" | "keyVar" | "source">): string {
   if (connection.source === "env" && connection.keyVar !== undefined) {

@@ -37,10 +37,10 @@ export function fromPiMessage(
       const call = options.calls.get(index);
       if (call !== undefined) content.push(call);
     } else if (block.type === "text") {
-      content.push({ type: "text", text: block.text, ...defined({ textSignature: block.textSignature }) });
+      content.push({ type: "text", text: textOf(block.text), ...defined({ textSignature: block.textSignature }) });
     } else {
       const { thinking, thinkingSignature, redacted } = block;
-      content.push({ type: "thinking", thinking, ...defined({ thinkingSignature, redacted }) });
+      content.push({ type: "thinking", thinking: textOf(thinking), ...defined({ thinkingSignature, redacted }) });
     }
   });
   return {
@@ -57,9 +57,16 @@ export function fromPiMessage(
   };
 }
 
+/** pi-ai passes on what the server sent, whatever its type. */
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** OpenAI's Responses API glues the item's id to the call's; only the call's is the protocol's. */
-export function toolCallId(call: Pick<ToolCall, "id">, api: string): string {
-  return api === "openai-responses" ? (call.id.split("|")[0] ?? call.id) : call.id;
+export function toolCallId({ id }: Pick<ToolCall, "id">, api: string): string {
+  // Servers send numbers and nulls, too. The backend gives a call without an id one of its own.
+  if (typeof id !== "string") return "";
+  return api === "openai-responses" ? (id.split("|")[0] ?? id) : id;
 }
 
 /** The strictest of the providers. */

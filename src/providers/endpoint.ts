@@ -5,7 +5,7 @@ import { ProviderError } from "@/backend/model.ts";
 import { errorMessage } from "@/lib/errors.ts";
 import { isRecord, parseJson } from "@/lib/json.ts";
 import { VERSION } from "@/version.ts";
-import type { Connection } from "./connections.ts";
+import { type Connection, shownUrl } from "./connections.ts";
 import { classifyFailure } from "./errors.ts";
 import { readText, type WireFacts } from "./wire-tap.ts";
 
@@ -85,10 +85,14 @@ async function ask({ connection, signal, timeout }: Ask, url: string, body?: unk
     text = await readText(response, MAX_ANSWER_BYTES);
   } catch (error) {
     if (timeout.aborted) {
-      throw new ProviderError("network", `${connection.kind.label} at ${connection.baseUrl} did not answer in time`, {
-        retryable: true,
-        cause: error,
-      });
+      throw new ProviderError(
+        "network",
+        `${connection.kind.label} at ${shownUrl(connection.baseUrl)} did not answer in time`,
+        {
+          retryable: true,
+          cause: error,
+        },
+      );
     }
     facts.connectError = error;
     throw fail(errorMessage(error));

@@ -6,7 +6,7 @@ import { formatSeconds } from "@/lib/duration.ts";
 import type { LettaErrorOptions } from "@/lib/errors.ts";
 import { isRecord } from "@/lib/json.ts";
 import { clip } from "@/lib/text.ts";
-import { type Connection, keyHint } from "./connections.ts";
+import { type Connection, keyHint, shownUrl } from "./connections.ts";
 import type { WireFacts } from "./wire-tap.ts";
 
 type Code = ConstructorParameters<typeof ProviderError>[0];
@@ -36,7 +36,7 @@ export function classifyFailure(failed: FailedCall): ProviderError {
   if (facts.html) {
     return new ProviderError("provider", `${where} answered with a web page instead of a model's reply`, {
       retryable: false,
-      hint: `Is the base URL right? It is ${connection.baseUrl}.`,
+      hint: `Is the base URL right? It is ${shownUrl(connection.baseUrl)}.`,
     });
   }
   if (facts.tooLarge) {
@@ -128,6 +128,10 @@ const AUTH_TEXT =
 const TRANSIENT_TEXT =
   /server error|internal error|service unavailable|overloaded|socket hang up|fetch failed|connection (?:error|ended|lost|closed|reset)|upstream connect|terminated|timed? ?out|econnreset|econnrefused|enotfound|http2/i;
 
+/** What the runtime says when the client library reads a field that is not there or is of another type. */
+const MISREAD_TEXT =
+  /is not an object \(evaluating|is not a function\.? |is not iterable|Maximum call stack size exceeded/;
+
 function fromBody(failed: FailedCall): ProviderError {
   const { facts } = failed;
   const details = readErrorBody(facts.errorBody);
@@ -181,7 +185,7 @@ function fromRedirect({ connection, facts }: FailedCall): ProviderError {
     `${connection.kind.label} answered with a redirect${target && ` to ${target}`}`,
     {
       retryable: false,
-      hint: `It was not followed, so that the key goes nowhere else. Is the base URL right? It is ${connection.baseUrl}.`,
+      hint: `It was not followed, so that the key goes nowhere else. Is the base URL right? It is ${shownUrl(connection.baseUrl)}.`,
     },
   );
 }
@@ -192,12 +196,13 @@ function fromConnection(failed: FailedCall): ProviderError {
   const code = isRecord(cause) && typeof cause.code === "string" ? cause.code : undefined;
   const reason = CONNECT_TEXT[code ?? ""] ?? (cause instanceof Error ? firstLine(cause.message) : failed.message);
   const hint = connection.kind.local
-    ? `Is ${connection.kind.label} running at ${connection.baseUrl}?`
+    ? `Is ${connection.kind.label} running at ${shownUrl(connection.baseUrl)}?`
     : connection.customUrl
-      ? `The base URL is ${connection.baseUrl}.`
+      ? `The base URL is ${shownUrl(connection.baseUrl)}.`
       : undefined;
   return new ProviderError("network", `${connection.kind.label}: ${reason}`, {
-    retryable: true,
+    // A server on this machine that is not running does not come back by being asked again.
+    retryable: !(connection.kind.local && reason === CONNECTION_REFUSED),
     cause,
     ...(hint === undefined ? {} : { hint }),
   });
@@ -205,6 +210,16 @@ function fromConnection(failed: FailedCall): ProviderError {
 
 /** No response to look at (Bedrock's SDK), or one the SDK refused for a reason of its own. */
 function fromText(failed: FailedCall): ProviderError {
+  if (failed.facts.status === 200 && MISREAD_TEXT.test(failed.message)) {
+    return new ProviderError(
+      "provider",
+      `${failed.connection.kind.label} sent a reply that does not follow its protocol`,
+      {
+        retryable: true,
+        cause: new Error(failed.message),
+      },
+    );
+  }
   const message = `${failed.connection.kind.label}: ${firstLine(failed.message) || "the call failed"}`;
   const exception = /([A-Za-z]+(?:Exception|Error))/.exec(failed.message)?.[1] ?? "";
   const { code, retryable } = decide(undefined, { names: [exception.toLowerCase()], message: failed.message });
@@ -234,7 +249,7 @@ function hintFor(code: Code, connection: Connection, modelId: string, facts: Wir
   if (code === "auth") return keyHint(connection);
   if (code === "quota") return `Check the plan and credits of ${connection.kind.label}, or choose another model.`;
   if (code === "not_found") {
-    const url = connection.customUrl && facts.status === 404 ? ` The base URL is ${connection.baseUrl}.` : "";
+    const url = connection.customUrl && facts.status === 404 ? ` The base URL is ${shownUrl(connection.baseUrl)}.` : "";
     return `Is "${modelId}" right? \`letta model list --provider ${connection.name}\` shows what there is.${url}`;
   }
   return undefined;
@@ -251,9 +266,10 @@ const STATUS_TEXT: Record<number, string> = {
   504: "gateway timeout",
   529: "overloaded",
 };
+const CONNECTION_REFUSED = "connection refused";
 const CONNECT_TEXT: Record<string, string> = {
-  ConnectionRefused: "connection refused",
-  ECONNREFUSED: "connection refused",
+  ConnectionRefused: CONNECTION_REFUSED,
+  ECONNREFUSED: CONNECTION_REFUSED,
   ECONNRESET: "the connection was reset",
   FailedToOpenSocket: "no connection (is the address right?)",
   ENOTFOUND: "the host name does not resolve",

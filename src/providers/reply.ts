@@ -48,9 +48,9 @@ export function createReply(model: ResolvedModel, request: ModelRequest): Reply 
   function* start(index: number, message: AssistantMessage): Generator<ModelEvent> {
     const block = message.content[index];
     const call = open.get(index);
-    if (block?.type !== "toolCall" || call === undefined || call.started || block.name === "") return;
+    if (block?.type !== "toolCall" || call === undefined || call.started || nameOf(block) === "") return;
     call.started = true;
-    yield { type: "tool_start", index, id: toolCallId(block, message.api), name: block.name };
+    yield { type: "tool_start", index, id: toolCallId(block, message.api), name: nameOf(block) };
     if (call.raw !== "") yield { type: "tool_args", index, delta: call.raw };
   }
 
@@ -59,11 +59,11 @@ export function createReply(model: ResolvedModel, request: ModelRequest): Reply 
     if (block?.type !== "toolCall") return null;
     const { raw = "", given = {} } = open.get(index) ?? {};
     const { thoughtSignature } = block;
-    const checked = checkArguments(raw, given, request, block.name);
+    const checked = checkArguments(raw, given, request, nameOf(block));
     const call: ModelToolCall = {
       type: "toolCall",
       id: toolCallId(block, message.api),
-      name: block.name,
+      name: nameOf(block),
       ...checked,
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
@@ -79,11 +79,11 @@ export function createReply(model: ResolvedModel, request: ModelRequest): Reply 
       switch (event.type) {
         case "text_delta":
           this.produced = true;
-          if (event.delta !== "") yield { type: "text", index: event.contentIndex, delta: event.delta };
+          if (isText(event.delta)) yield { type: "text", index: event.contentIndex, delta: event.delta };
           return;
         case "thinking_delta":
           this.produced = true;
-          yield* think(event.contentIndex, event.delta);
+          if (isText(event.delta)) yield* think(event.contentIndex, event.delta);
           return;
         case "toolcall_start": {
           this.produced = true;
@@ -95,12 +95,11 @@ export function createReply(model: ResolvedModel, request: ModelRequest): Reply 
         }
         case "toolcall_delta": {
           const call = open.get(event.contentIndex);
-          if (call === undefined) return;
+          if (call === undefined || !isText(event.delta)) return;
           const wasStarted = call.started;
           call.raw += event.delta;
           yield* start(event.contentIndex, event.partial);
-          if (wasStarted && event.delta !== "")
-            yield { type: "tool_args", index: event.contentIndex, delta: event.delta };
+          if (wasStarted) yield { type: "tool_args", index: event.contentIndex, delta: event.delta };
           return;
         }
         case "toolcall_end": {
@@ -130,6 +129,15 @@ export function createReply(model: ResolvedModel, request: ModelRequest): Reply 
       return aborted ? partial : { ...partial, errorMessage: errorText };
     },
   };
+}
+
+/** pi-ai passes on what the server sent, whatever its type. */
+function isText(delta: unknown): delta is string {
+  return typeof delta === "string" && delta !== "";
+}
+
+function nameOf({ name }: { name: unknown }): string {
+  return typeof name === "string" ? name : "";
 }
 
 /** Only a JSON object counts. No text at all is `{}` for a tool that needs nothing. */

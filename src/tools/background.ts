@@ -1,6 +1,16 @@
 // Background shells of this process: their log files, their end, and the one notification each of them gives.
 
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { formatCount, takeTail } from "@/lib/text.ts";
@@ -11,12 +21,14 @@ import {
   BACKGROUND_READ_BYTES,
   NOTIFICATION_CHARS,
   NOTIFICATION_LINES,
+  OVERFLOW_MAX_AGE_MS,
 } from "./limits.ts";
 import { OutputFile } from "./output-file.ts";
 import { OutputText } from "./output-text.ts";
 import type { BackgroundTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, Shells } from "./shell.ts";
 
+const LOGS_PREFIX = "letta-background-";
 /** Tail kept in memory, for the notification. */
 const TAIL_CHARS = 30_000;
 
@@ -183,7 +195,10 @@ class ShellTasks implements BackgroundTasks {
   }
 
   #openDirectory(): string {
-    if (this.env.scratchpad === undefined) return mkdtempSync(join(this.env.tmpdir, "letta-background-"));
+    if (this.env.scratchpad === undefined) {
+      removeOldLogs(this.env.tmpdir);
+      return mkdtempSync(join(this.env.tmpdir, LOGS_PREFIX));
+    }
     mkdirSync(this.env.scratchpad, { recursive: true, mode: 0o700 });
     return this.env.scratchpad;
   }
@@ -280,4 +295,15 @@ function completeCharacters(bytes: Uint8Array): number {
     return needed > back ? bytes.length - back : bytes.length;
   }
   return bytes.length;
+}
+
+/** Logs outlive their process, because the conversation names them; a day is enough. */
+function removeOldLogs(directory: string, now = Date.now()): void {
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(LOGS_PREFIX)) continue;
+    const path = join(directory, name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (!stat?.isDirectory() || stat.uid !== process.getuid?.()) continue;
+    if (now - stat.mtimeMs > OVERFLOW_MAX_AGE_MS) rmSync(path, { recursive: true, force: true });
+  }
 }

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { codeOf } from "@/lib/errors.ts";
-import { listConnections, parseTimeout, splitHandle } from "@/providers/connections.ts";
+import { listConnections, parseTimeout, shownUrl, splitHandle } from "@/providers/connections.ts";
 import { findKind, normaliseBaseUrl, PROVIDER_KINDS } from "@/providers/kinds.ts";
 import { readEnv } from "@/store/env.ts";
 import type { ProviderRecord } from "@/store/secrets.ts";
@@ -125,3 +125,9 @@ test("no two kinds share a name", () => {
   const all = PROVIDER_KINDS.flatMap(({ id, aliases }) => [id, ...aliases]);
   expect(all.length).toBe(new Set(all).size);
 });
+
+test.each([
+  ["http://127.0.0.1:1234/v1", "http://127.0.0.1:1234/v1"],
+  ["https://user:secret@host.example/v1/?key=secret#x", "https://host.example/v1"],
+  ["not a url", "not a url"],
+])("%s is shown as %s", (url, shown) => expect(shownUrl(url)).toBe(shown));

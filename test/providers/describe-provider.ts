@@ -231,7 +231,7 @@ export function describeProvider(protocol: ProtocolName): void {
       const env = serverEnv(server.url);
       await server.close();
       const { last } = await call(testAdapter(env), request(handle));
-      expect(failure(last)).toMatchObject({ code: "network", retryable: true });
+      expect(failure(last)).toMatchObject({ code: "network" });
       expect(failure(last).hint).toContain(new URL(server.url).host);
     });
 

@@ -243,6 +243,18 @@ test.each([
   expect(readErrorBody(body)).toEqual(expected as never);
 });
 
+test("a reply the client library stumbles over is the server's failure, and may be asked for again", () => {
+  const failure = classify(
+    { status: 200, complete: true },
+    "undefined is not an object (evaluating 'event.delta.type')",
+  );
+  expect(failure).toMatchObject({
+    code: "provider",
+    retryable: true,
+    message: expect.stringContaining("its protocol"),
+  });
+});
+
 test("what a server says cannot steer the terminal", () => {
   const errorBody = { error: { message: "bad \u001b[2J\u001b]0;evil\u0007 request\u009b" } };
   expect(classify({ status: 400, errorBody }).message).toBe(
@@ -252,4 +264,13 @@ test("what a server says cannot steer the terminal", () => {
 
 test("a wrong model names where to look", () => {
   expect(classify({ status: 404, errorBody: {} }).hint).toContain("letta model list --provider openai");
+});
+
+test.each([
+  ["ollama", "ConnectionRefused", false],
+  ["lmstudio", "ECONNRESET", true],
+  ["openai", "ConnectionRefused", true],
+] as const)("no connection to %s (%s): asked again %p", (kind, code, retryable) => {
+  const connectError = Object.assign(new Error("Unable to connect"), { code });
+  expect(classify({ connectError }, "", connection(kind))).toMatchObject({ code: "network", retryable });
 });

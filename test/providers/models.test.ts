@@ -416,6 +416,38 @@ describe("servers that bend the rules", () => {
     }
   });
 
+  test("ids, names and texts of another type than the protocol's do no harm", async () => {
+    const piece = (delta: object) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+    const call5 = { index: 0, id: 5, function: { name: ["Bash"], arguments: "{}" } };
+    const finish = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] })}\n\n`;
+    const body = `${piece({ content: { a: 1 } })}${piece({ tool_calls: [call5] })}${finish}data: [DONE]\n\n`;
+    const headers = { "content-type": "text/event-stream" };
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body, { headers }) });
+    const { events, last } = await call(testAdapter(serverEnv(server.url.origin)), request("vllm/m"));
+    for (const event of events) if (event.type === "text") expect(event.delta).toBeString();
+    if (last?.type === "done") {
+      for (const block of last.message.content) {
+        if (block.type === "toolCall") expect([block.id, block.name]).toEqual(["", ""]);
+      }
+    } else expect(last).toMatchObject({ type: "error", error: { code: "provider" } });
+  });
+
+  test("a text that is no text is an empty one", async () => {
+    const events = [
+      { type: "message_start", message: { id: "m", type: "message", role: "assistant", content: [], usage: {} } },
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: [1] } },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: {} },
+      { type: "message_stop" },
+    ];
+    const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+    const headers = { "content-type": "text/event-stream" };
+    await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body, { headers }) });
+    const { last } = await call(testAdapter(serverEnv(server.url.origin)), request(PROTOCOLS.anthropic));
+    expect(last).toMatchObject({ type: "done", message: { content: [{ type: "text", text: "" }] } });
+  });
+
   test("arguments nested without end are not run and break nothing", async () => {
     const args = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
     await using server = await startModelServer([{ toolCalls: [{ id: "c", name: "Bash", args }] }]);

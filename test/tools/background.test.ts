@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { bashTool } from "@/tools/bash.ts";
 import type { BackgroundTask } from "@/tools/services.ts";
 import { taskOutputTool } from "@/tools/task-output.ts";
@@ -46,9 +47,14 @@ test("a task writes a private log and is told of exactly once, whenever somebody
   expect(statSync(dirname(task.outputFile)).mode & 0o777).toBe(0o700);
 });
 
-test("the default log directory is private and of this process", async () => {
+test("the default log directory is private and of this process; logs of days ago are removed", async () => {
   await using own = openWorkbench({ vars: { LETTA_SCRATCHPAD: "" } });
+  const [old, recent] = ["old", "recent"].map((name) => join(tmpdir(), `letta-background-${name}-${process.pid}`));
+  for (const path of [old!, recent!]) mkdirSync(path);
+  utimesSync(old!, new Date(0), new Date(0));
   await own.call(bashTool, { command: "true", run_in_background: true });
+  expect([existsSync(old!), existsSync(recent!)]).toEqual([false, true]);
+  rmSync(recent!, { recursive: true });
   const { outputFile } = own.services.background.find("bash_1")!;
   await own.services.background.stopAll();
   expect(outputFile).toMatch(/letta-background-\w+\/bash_1\.log$/);
