@@ -86,7 +86,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     active,
     // With a network, what a command reads could leave.
     autoAllow: active && network === "off" && (choice.autoAllowShell || isContained),
-    contained: isContained,
+    // "Strict" is about the workspace too: edits ask.
+    contained: isContained && mode === "workspace",
     confine,
     close: () => {
       if (tmp !== null) rmSync(tmp, { recursive: true, force: true });

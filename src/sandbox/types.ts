@@ -28,7 +28,7 @@ export interface Sandbox {
   readonly active: boolean;
   /** They need no answer because of it. */
   readonly autoAllow: boolean;
-  /** Files in the workspace may be edited and confined commands run without an answer: nobody is there to give one. */
+  /** Files in the workspace may be edited without an answer, too: nobody is there to give one. */
   readonly contained: boolean;
   /** Null: the command runs as without a sandbox. Throws ToolError when it must not. */
   confine(command: { argv: string[]; cwd: string }): Confined | null;

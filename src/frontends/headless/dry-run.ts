@@ -33,7 +33,7 @@ function collectFacts(app: App, plan: SessionPlan, options: HeadlessOptions) {
       trust: app.trust.status,
       rules: app.permissions.listRules(),
     },
-    sandbox: { ...sandboxFacts(app), contained: app.services.sandbox.contained },
+    sandbox: { ...sandboxFacts(app), free: freeOf(app.services.sandbox) },
     tools: names,
     limits: options.limits,
     warnings: [...plan.warnings, ...unknown.map((name) => `there is no tool called ${name}`)],
@@ -66,10 +66,15 @@ function renderText(facts: ReturnType<typeof collectFacts>): string {
   return rows.map(([label, text]) => `${label.padEnd(13)}${text}\n`).join("");
 }
 
-function describeSandbox({ backend, profile, contained }: ReturnType<typeof collectFacts>["sandbox"]): string {
+/** What needs no answer because of the sandbox. */
+function freeOf({ contained, autoAllow }: App["services"]["sandbox"]): string[] {
+  return [...(contained ? ["edits in the workspace"] : []), ...(autoAllow ? ["confined commands"] : [])];
+}
+
+function describeSandbox({ backend, profile, free }: ReturnType<typeof collectFacts>["sandbox"]): string {
   if (profile === "off") return "off";
   if (backend === "none") return `${profile}, but none works here`;
-  return `${profile} (${backend})${contained ? "; edits in the workspace and confined commands need no answer" : ""}`;
+  return `${profile} (${backend})${free.length > 0 ? `; without asking: ${free.join(", ")}` : ""}`;
 }
 
 const MODEL_SOURCES = {
