@@ -13,6 +13,7 @@ import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { openSandbox } from "@/sandbox/open.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
+import type { Sandbox } from "@/sandbox/types.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { Env } from "@/store/env.ts";
@@ -128,7 +129,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(env.permissionTrace && { trace: console.error }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
-  const warnings: string[] = [];
+  const warnings = sandboxWarnings(sandbox);
   const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
   const tools = createToolRegistry(builtinTools());
   const clientState = createClientState(db);
@@ -184,6 +185,12 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const result: App = Object.assign(app, { engine });
   return result;
+}
+
+/** Somebody configured a sandbox and gets none: said once, with what happens instead. */
+function sandboxWarnings({ status, active }: Sandbox): string[] {
+  if (active || status.profile === "off" || status.source === "default") return [];
+  return [`no sandbox works here (${status.reason ?? "unknown"}): commands run as permissions say`];
 }
 
 /** A prompt nobody watches, without a flag about what may run. */

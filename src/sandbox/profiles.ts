@@ -66,6 +66,8 @@ const SECRETS_IN_HOME = [
   ...["Library/Keychains", "Library/Application Support/Google", "Library/Application Support/Firefox"],
 ];
 const SECRETS_OF_SYSTEM = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private"];
+const SYSTEM_DIRECTORIES = "/ /usr /bin /sbin /lib /lib64 /var /opt /srv /home /run /mnt /media".split(" ");
+const SYSTEM_TREES = ["/etc", "/boot", "/dev", "/proc", "/sys"];
 /** What commands need of ours: programs on their PATH, and texts the model was pointed at. */
 const READABLE_IN_LETTA = ["bin", "projects", "skills"];
 
@@ -99,14 +101,15 @@ export function buildPolicy(input: ProfileInput, disk: Disk): SandboxPolicy {
   return { profile, network, rules: sortRules(rules), absent: absent.sort(), unholdable, tmp: disk.real(tmp) ?? tmp };
 }
 
-/** Nobody works in a home directory, and everything is below `/`: those stay readable only. */
+/** Nobody works in a home directory or where the system keeps its own, and everything is below `/`. */
 export function workspaceRoots(input: Pick<ProfileInput, "profile" | "workspace" | "home" | "lettaRoot">, disk: Disk) {
   if (input.profile !== "workspace") return [];
   const holds = [input.home, input.lettaRoot].map((path) => disk.real(path) ?? path);
   const roots = input.workspace.map((path) => disk.real(path)).filter((path) => path !== null);
   return [...new Set(roots)].filter(
     (root) =>
-      root !== "/" &&
+      !SYSTEM_DIRECTORIES.includes(root) &&
+      !SYSTEM_TREES.some((tree) => isBeneath(root, tree)) &&
       !holds.some((path) => isBeneath(path, root)) &&
       !roots.some((other) => other !== root && isBeneath(root, other)),
   );

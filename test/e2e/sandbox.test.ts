@@ -6,7 +6,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { runLetta, spawnLetta } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { callTools, headless } from "../support/protocols.ts";
+import { CHAT, callTools, headless } from "../support/protocols.ts";
+import { openPty } from "../support/pty.ts";
 import { type SandboxWorld, sandboxWorld, workingBackends } from "../support/sandbox-world.ts";
 
 const backends = await workingBackends();
@@ -164,6 +165,26 @@ describe.each(backends)("$name", ({ name, path }) => {
     });
     expect(results[0]).toContain("WORKS");
     expect(results[0]).not.toContain("ESCAPED");
+  });
+
+  test("a person may let a command out that the sandbox stopped", async () => {
+    using home = sandboxWorld({ ".letta/settings.json": '{"sandbox":{"mode":"workspace","autoAllowShell":true}}' });
+    const call = (id: string, more: object = {}) => ({
+      // A question takes no keys while someone types.
+      delayMs: 600,
+      toolCalls: [{ id, name: "Bash", args: { command: `bash -c 'echo x > ${home.outside}/new'`, ...more } }],
+    });
+    await using server = await startModelServer([call("a"), call("b", { outside_sandbox: true }), { text: "Done." }]);
+    const env = { ...CHAT.env(server.url), PATH: path };
+    await using letta = await openPty(["--backend", "local", "--model", CHAT.handle], { home, env });
+    await letta.waitFor(/> $/m);
+    letta.type("write it\r");
+    await letta.waitFor(/Run this command without the sandbox\?[\s\S]*1\. Yes/);
+    expect(server.requests[1]!.toolResults[0]!.text).toContain("likely blocked write");
+    expect(existsSync(join(home.outside, "new"))).toBe(false);
+    letta.type("1");
+    await letta.waitFor(/Done\./);
+    expect(existsSync(join(home.outside, "new"))).toBe(true);
   });
 
   test.each(["SIGKILL", "SIGTERM"] as const)("%s leaves nothing of a confined command running", async (signal) => {

@@ -41,6 +41,7 @@ describe("roots", () => {
     ["the home directory", ["/home/ann"]],
     ["above it", ["/home"]],
     ["the whole disk", ["/"]],
+    ["the system's configuration", ["/etc"]],
   ])("%s is no workspace", (_, workspace) => {
     expect(policyOf({ workspace }).rules.filter(({ access }) => access === "write")).toHaveLength(1);
   });
