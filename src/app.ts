@@ -3,6 +3,7 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
+import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
@@ -26,7 +27,8 @@ import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
 import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
-import { createToolServices, type ToolServices } from "@/tools/services.ts";
+import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
+import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
@@ -56,6 +58,8 @@ export interface AppOptions {
   interactive: boolean;
   /** `--tools`. */
   tools?: string[];
+  /** `--toolset`: beats what is saved, for this process. */
+  toolset?: ToolsetChoice;
   /** `--no-system-info-reminder` is false. */
   systemInfoReminder?: boolean;
   /** `--record FILE`, `--replay FILE`. */
@@ -76,6 +80,8 @@ export interface App extends Core {
   permissions: PermissionChecker;
   trust: Trust;
   tools: ToolRegistry;
+  /** The tools a request would carry, and names of `--tools` that do not exist. */
+  selectTools(request: ToolRequest): ReturnType<ToolRegistry["select"]>;
   services: ToolServices;
   /** File changes of past turns. */
   shadow: ShadowStore;
@@ -84,6 +90,16 @@ export interface App extends Core {
   serverKey: string;
   /** Stops background tasks, closes the database. */
   close(): Promise<void>;
+}
+
+/** What decides about the tools of a request. Ids are null for what does not exist yet. */
+export interface ToolRequest {
+  agentId: string | null;
+  conversationId: string | null;
+  /** Handle; null while none is connected. */
+  model: string | null;
+  /** A person can answer. */
+  interactive: boolean;
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -111,6 +127,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     shadow,
     sandbox,
     isHidden: (path) => permissions.hidesPath(path),
+    planMode: createPlanMode(() => permissions),
   });
   const permissions = createPermissionChecker({
     settings,
@@ -141,6 +158,15 @@ export async function openApp(options: AppOptions): Promise<App> {
     permissions,
     trust,
     tools,
+    selectTools: ({ agentId, conversationId, model, interactive }) =>
+      tools.select({
+        toolset: resolveToolset(model, [
+          options.toolset,
+          findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
+        ]),
+        ...(options.tools && { only: options.tools }),
+        interactive,
+      }),
     services,
     shadow,
     serverKey: `local:${paths.local}`,
@@ -153,8 +179,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   };
   const engine = createEngine({
     backend,
-    selectTools: (approver) =>
-      tools.select({ ...(options.tools && { only: options.tools }), interactive: approver === "front_end" }).tools,
+    selectTools: ({ approver, ...request }) =>
+      app.selectTools({ ...request, interactive: approver === "front_end" }).tools,
     permissions,
     services,
     leases: createLeases(db),
@@ -208,6 +234,22 @@ async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter
   if (options.record === undefined) return adapter;
   const { recordingAdapter } = await import("@/providers/record.ts");
   return recordingAdapter(adapter, options.record);
+}
+
+/** `permissions` is asked when needed: it does not exist yet. */
+function createPlanMode(permissions: () => PermissionChecker): PlanMode {
+  let before: PermissionMode = "standard";
+  return {
+    isOn: () => permissions().mode === "plan",
+    enter: () => {
+      before = permissions().mode;
+      permissions().setMode("plan");
+    },
+    leave: () => {
+      permissions().setMode(before);
+      return permissions().mode;
+    },
+  };
 }
 
 /** A tool that throws something unforeseen has a bug: the model sees one line, the stack is kept for a report. */

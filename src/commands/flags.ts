@@ -2,6 +2,7 @@
 // nothing else in the product spells a flag's rules. Subcommands have their own flags (run-command.ts).
 
 import { LEGACY_MODES, PERMISSION_MODES } from "@/permissions/rules.ts";
+import { TOOLSET_CHOICES } from "@/tools/toolsets.ts";
 
 export interface FlagDef {
   /** One letter. */
@@ -196,6 +197,14 @@ export const FLAGS = {
     group: "Permissions and tools",
     help: 'Offer only these tools; "" for none',
   },
+  toolset: {
+    type: "string",
+    hint: "NAME",
+    values: TOOLSET_CHOICES,
+    mode: "both",
+    group: "Permissions and tools",
+    help: "Tools of a model family: auto, default, codex, gemini, none or a _snake variant",
+  },
 
   stdin: {
     type: "boolean",
@@ -280,15 +289,6 @@ export const FLAGS = {
   "reflection-trigger": {
     type: "string",
     values: ["off"],
-    mode: "both",
-    group: none,
-    help: "",
-    hidden: true,
-    noop: true,
-  },
-  toolset: {
-    type: "string",
-    values: ["auto", "default"],
     mode: "both",
     group: none,
     help: "",

@@ -9,6 +9,7 @@ import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
+import type { ToolsetChoice } from "@/tools/toolsets.ts";
 import type { CommandContext } from "./context.ts";
 import type { GlobalFlags } from "./flags.ts";
 import { checkConflicts, parseGlobalFlags } from "./parse-flags.ts";
@@ -66,6 +67,8 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     ...(flags.disallowedTools && { disallowedTools: flags.disallowedTools }),
     ...(flags.sandbox && { sandbox: flags.sandbox as SandboxMode }),
     ...(flags.tools && { tools: flags.tools }),
+    // Checked by the table, too.
+    ...(flags.toolset !== undefined && { toolset: flags.toolset as ToolsetChoice }),
     ...(flags["no-system-info-reminder"] && { systemInfoReminder: false }),
     ...(flags.record !== undefined && { record: flags.record }),
     ...(flags.replay !== undefined && { replay: flags.replay }),
@@ -98,7 +101,6 @@ export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], s
     files: flags.file ?? [],
     stdin: flags["no-stdin"] ? "never" : flags.stdin || positionals[0] === "-" ? "wait" : "auto",
     dryRun: flags["dry-run"] ?? false,
-    ...(flags.tools && { tools: flags.tools }),
     systemInfoReminder: !flags["no-system-info-reminder"],
     limits: {
       ...(flags["max-turns"] !== undefined && { maxTurns: flags["max-turns"] }),

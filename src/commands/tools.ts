@@ -2,14 +2,24 @@
 
 import { defineCommand } from "citty";
 import type { App } from "@/app.ts";
+import { LettaError } from "@/lib/errors.ts";
+import { findNearest } from "@/lib/nearest.ts";
 import { renderTable } from "@/lib/table.ts";
+import { TOOLSETS, type ToolsetId } from "@/tools/toolsets.ts";
 import { withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
 
 const list = defineCommand({
   meta: { name: "list", description: "List the tools (JSON: with their parameter schemas)" },
-  args: outputArgs,
+  args: {
+    ...outputArgs,
+    toolset: {
+      type: "string",
+      valueHint: "NAME",
+      description: `Only one set, as its models see it: ${TOOLSETS.join(", ")}`,
+    },
+  },
   run: ({ args, data }) => withApp(data, (app, io) => runToolsList(app, args, io)),
 });
 
@@ -17,11 +27,19 @@ export const command = defineCommand({
   subCommands: { list },
 });
 
-export async function runToolsList(app: Pick<App, "tools">, args: OutputArgs, io: Io): Promise<number> {
-  return present(io, args, () => app.tools.list(), {
+export async function runToolsList(
+  app: Pick<App, "tools">,
+  args: OutputArgs & { toolset?: string },
+  io: Io,
+): Promise<number> {
+  const toolset = args.toolset === undefined ? undefined : parseToolset(args.toolset);
+  const list = () =>
+    toolset === undefined ? app.tools.list() : app.tools.select({ toolset, interactive: true }).tools;
+  return present(io, args, list, {
     value: (tools) =>
-      tools.map(({ name, description, parameters, alwaysAsk, interactive }) => ({
+      tools.map(({ name, toolsets, description, parameters, alwaysAsk, interactive }) => ({
         name,
+        toolsets: toolsets ?? null,
         description,
         parameters,
         always_ask: alwaysAsk,
@@ -33,6 +51,15 @@ export async function runToolsList(app: Pick<App, "tools">, args: OutputArgs, io
         tools.map((tool) => [tool.name, firstSentence(tool.description)]),
         tableOptions(io),
       ),
+  });
+}
+
+function parseToolset(text: string): ToolsetId {
+  const toolset = TOOLSETS.find((id) => id === text);
+  if (toolset) return toolset;
+  const near = findNearest(text, TOOLSETS);
+  throw new LettaError("usage", `there is no toolset "${text}"`, {
+    hint: near ? `Did you mean ${near}?` : `Toolsets: ${TOOLSETS.join(", ")}`,
   });
 }
 

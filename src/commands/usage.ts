@@ -40,9 +40,13 @@ function label(name: string, flag: FlagDef): string {
   return `${letter}--${name}${flag.hint ? ` ${flag.hint}` : ""}`;
 }
 
+const MAX_VALUES_CHARS = 50;
+
 function text(flag: FlagDef, sayMode: boolean): string {
+  const values = flag.values?.join("|") ?? "";
   const notes = [
-    ...(flag.values && flag.values.length > 1 ? [flag.values.join("|")] : []),
+    // A longer list would not fit a line; its flag names the usual ones.
+    ...(flag.values && flag.values.length > 1 && values.length <= MAX_VALUES_CHARS ? [values] : []),
     ...(sayMode && flag.mode === "headless" && flag.alias !== "p" ? ["with -p"] : []),
   ];
   return notes.length > 0 ? `${flag.help} [${notes.join("; ")}]` : flag.help;

@@ -124,9 +124,11 @@ async function decideCall(
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
   const verdict = await deps.permissions.check(tool.name, tool.targets(args, deps));
-  if (verdict.behavior !== "allow" || !tool.alwaysAsk) return verdict;
+  if (verdict.behavior === "deny" || !tool.alwaysAsk) return verdict;
+  // A rule could not spare the question, so none is offered for that.
   const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };
-  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions: [] };
+  const suggestions = [...(tool.suggestions ?? [])];
+  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions };
 }
 
 async function askPerson(

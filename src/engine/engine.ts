@@ -27,8 +27,8 @@ export interface Engine {
 
 export interface EngineDeps {
   backend: Backend;
-  /** The tools of one request, frozen for the calls it leads to. */
-  selectTools(approver: TurnInput["approver"]): AnyTool[];
+  /** The tools of one request, frozen for the calls it leads to. `model`: the handle it goes to. */
+  selectTools(request: ConversationRef & { model: string; approver: TurnInput["approver"] }): AnyTool[];
   permissions: PermissionChecker;
   services: ToolServices;
   leases: Leases;

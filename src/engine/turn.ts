@@ -108,7 +108,7 @@ export class TurnDriver {
   async #converse(lease: Lease, previous: unknown): Promise<Ending> {
     const agent = await this.deps.backend.retrieveAgent(this.input.agentId);
     const model = this.input.model ?? (await this.#conversationModel()) ?? agent.model;
-    const { conversationId } = this.input;
+    const { conversationId, approver } = this.input;
     await this.control.emit({
       type: "turn_started",
       turnId: this.control.id,
@@ -120,7 +120,7 @@ export class TurnDriver {
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
-      const tools = this.deps.selectTools(this.input.approver);
+      const tools = this.deps.selectTools({ agentId: agent.id, conversationId, model, approver });
       const step = await this.#step(messages, tools, lease);
       if (step.ending) return step.ending;
       const next =

@@ -86,13 +86,14 @@ export function parseMode(text: string): PermissionMode {
 const CANONICAL: Record<string, string> = Object.fromEntries(
   (
     [
-      ["Bash", "shell Shell shell_command ShellCommand exec_command write_stdin run_shell_command RunShellCommand"],
-      ["Read", "read_file ReadFile read_file_gemini ReadFileGemini view_image ViewImage"],
+      ["Bash", "shell Shell shell_command ShellCommand exec_command run_shell_command RunShellCommand"],
+      ["Read", "read_file ReadFile read_file_gemini ReadFileGemini read_many_files ReadManyFiles view_image ViewImage"],
       ["Write", "write_file WriteFile write_file_gemini WriteFileGemini"],
       ["Edit", "MultiEdit NotebookEdit replace Replace apply_patch ApplyPatch"],
       ["Glob", "glob glob_gemini GlobGemini"],
       ["Grep", "grep grep_files GrepFiles search_file_content SearchFileContent"],
       ["ListDir", "list_dir list_directory ListDirectory LS"],
+      ["WebFetch", "web_fetch"],
       ["Task", "task Agent agent"],
     ] as const
   ).flatMap(([family, names]) => names.split(" ").map((name) => [name, family])),

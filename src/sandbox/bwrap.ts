@@ -9,16 +9,18 @@ export interface BwrapFacts {
   cwd: string;
   /** Descriptor the seccomp program is read from. */
   seccompFd: number;
+  /** It has a terminal of its own, which a new session would take away. */
+  terminal?: boolean;
 }
 
 /** Everything before the command. `absent` names must exist as empty directories by the time it runs. */
-export function renderBwrap(policy: SandboxPolicy, { bwrap, cwd, seccompFd }: BwrapFacts): string[] {
+export function renderBwrap(policy: SandboxPolicy, { bwrap, cwd, seccompFd, terminal = false }: BwrapFacts): string[] {
   return [
     bwrap,
     // Without these root could unmount what hides a path, or walk into it through another process's /proc entry.
     ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-cgroup-try"],
     ...(policy.network === "off" ? ["--unshare-net"] : []),
-    ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
+    ...["--cap-drop", "ALL", ...(terminal ? [] : ["--new-session"]), "--die-with-parent"],
     ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"],
     ...mounts(policy),
     ...hiddenDirectories(policy).flatMap((path) => ["--remount-ro", path]),

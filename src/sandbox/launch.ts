@@ -23,7 +23,7 @@ export interface Launch {
 const FIRST_INPUT = 3;
 
 export function renderLaunch(
-  command: { argv: string[]; cwd: string },
+  command: { argv: string[]; cwd: string; terminal?: boolean },
   policy: SandboxPolicy,
   { backend, list }: { backend: Backend; list: ListDirectory },
 ): Launch {
@@ -36,7 +36,12 @@ export function renderLaunch(
       const architecture = process.arch === "arm64" ? "arm64" : "x64";
       // Its network is its own: sockets in it reach nobody.
       const program = seccompProgram({ architecture, inet: true, ownProcesses: true });
-      const facts = { bwrap: backend.path, cwd: command.cwd, seccompFd: FIRST_INPUT };
+      const facts = {
+        bwrap: backend.path,
+        cwd: command.cwd,
+        seccompFd: FIRST_INPUT,
+        terminal: command.terminal ?? false,
+      };
       return { argv: [...renderBwrap(policy, facts), ...command.argv], inputs: [encodeProgram(program)], env };
     }
     case "landlock": {

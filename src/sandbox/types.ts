@@ -31,7 +31,7 @@ export interface Sandbox {
   /** Files in the workspace may be edited without an answer, too: nobody is there to give one. */
   readonly contained: boolean;
   /** Null: the command runs as without a sandbox. Throws ToolError when it must not. */
-  confine(command: { argv: string[]; cwd: string }): Confined | null;
+  confine(command: { argv: string[]; cwd: string; terminal?: boolean }): Confined | null;
   /** Removes the private temporary directory. */
   close(): void;
 }

@@ -55,7 +55,16 @@ export const UserSettingsSchema = v.looseObject({
   /** Interactive "last conversation" per server key; scripts never write it. */
   sessionsByServer: v.optional(v.record(v.string(), SessionSchema)),
   agents: v.optional(
-    v.array(v.looseObject({ agentId: v.string(), baseUrl: v.optional(v.string()), pinned: v.optional(v.boolean()) })),
+    v.array(
+      v.looseObject({
+        agentId: v.string(),
+        baseUrl: v.optional(v.string()),
+        pinned: v.optional(v.boolean()),
+        /** Tools its models are offered; for conversations without a choice of their own. */
+        toolset: v.optional(v.string()),
+        toolsetsByConversation: v.optional(v.record(v.string(), v.string())),
+      }),
+    ),
   ),
   createDefaultAgents: v.optional(v.boolean()),
   /** Device, cwd and git reminder on the first message. Default true. */

@@ -20,6 +20,7 @@ export type Question = v.InferOutput<typeof QuestionSchema>;
 
 export const askUserQuestionTool = defineTool({
   name: "AskUserQuestion",
+  toolsets: { default: "AskUserQuestion", codex: "AskUserQuestion", gemini: "AskUserQuestion" },
   description,
   args: v.strictObject({
     questions: v.pipe(v.array(QuestionSchema), v.minLength(1), v.maxLength(4)),

@@ -39,6 +39,7 @@ interface Entry {
   log: OutputFile;
   tail: string;
   lines: number;
+  attended: boolean;
   /** Resolves when the task is over and its log complete. */
   ended: PromiseWithResolvers<void>;
   timer?: Timer;
@@ -67,7 +68,7 @@ class ShellTasks implements BackgroundTasks {
   }
 
   start: BackgroundTasks["start"] = (command, { timeoutMs, ...owner }) => {
-    this.#checkLimit();
+    this.ensureRoom();
     let entry: Entry | undefined;
     const early: Uint8Array[] = [];
     const shell = this.shells.start(command, (bytes) => (entry ? push(entry, bytes) : early.push(bytes)));
@@ -89,10 +90,33 @@ class ShellTasks implements BackgroundTasks {
     return added.task;
   };
 
-  adopt: BackgroundTasks["adopt"] = (shell, { title, ...owner }) => {
-    const entry = this.#add(shell, title, owner);
-    void shell.closed.then(() => this.#end(entry, null));
-    return { task: entry.task, push: (bytes) => push(entry, bytes) };
+  adopt: BackgroundTasks["adopt"] = (shell, { title, as, ...owner }) => {
+    const entry = this.#add(shell, title, owner, as);
+    void Promise.all([shell.exited, shell.closed]).then(([code]) => this.#end(entry, as === "bash" ? null : code));
+    return {
+      task: entry.task,
+      push: (bytes) => push(entry, bytes),
+      tell: (text) => this.#tell(entry.task, text),
+      get attended() {
+        return entry.attended;
+      },
+      set attended(value) {
+        entry.attended = value;
+      },
+    };
+  };
+
+  ensureRoom = (): void => {
+    const running = this.list().filter((task) => task.state === "running").length;
+    if (running < BACKGROUND_MAX_RUNNING) return;
+    throw new ToolError(
+      `${running} background tasks are running, the most there may be. Stop one with TaskStop first.`,
+    );
+  };
+
+  pathFor = (name: string): string => {
+    this.#directory ??= this.#openDirectory();
+    return join(this.#directory, name);
   };
 
   list = (): BackgroundTask[] => [...this.#entries.values()].map((entry) => entry.task);
@@ -150,16 +174,8 @@ class ShellTasks implements BackgroundTasks {
     await this.shells.killAll();
   };
 
-  #checkLimit(): void {
-    const running = this.list().filter((task) => task.state === "running").length;
-    if (running < BACKGROUND_MAX_RUNNING) return;
-    throw new ToolError(
-      `${running} background tasks are running, the most there may be. Stop one with TaskStop first.`,
-    );
-  }
-
-  #add(shell: RunningShell, title: string, { agentId, conversationId }: TaskOwner): Entry {
-    const { id, path } = this.#nextLog();
+  #add(shell: RunningShell, title: string, { agentId, conversationId }: TaskOwner, prefix = "bash"): Entry {
+    const { id, path } = this.#nextLog(prefix);
     const entry: Entry = {
       task: {
         id,
@@ -177,6 +193,7 @@ class ShellTasks implements BackgroundTasks {
       log: new OutputFile(path),
       tail: "",
       lines: 0,
+      attended: false,
       ended: Promise.withResolvers(),
     };
     this.#entries.set(id, entry);
@@ -184,13 +201,14 @@ class ShellTasks implements BackgroundTasks {
     return entry;
   }
 
-  #nextLog(): { id: string; path: string } {
+  #nextLog(prefix: string): { id: string; path: string } {
     this.#directory ??= this.#openDirectory();
     // A shared scratchpad may hold the logs of another process.
     for (;;) {
-      const id = `bash_${++this.#count}`;
-      const path = join(this.#directory, `${id}.log`);
-      if (!existsSync(path)) return { id, path };
+      const number = ++this.#count;
+      const path = join(this.#directory, `${prefix}_${number}.log`);
+      // A session's id is a number: its model was trained on numbers.
+      if (!existsSync(path)) return { id: prefix === "exec" ? String(number) : `${prefix}_${number}`, path };
     }
   }
 
@@ -214,7 +232,7 @@ class ShellTasks implements BackgroundTasks {
     entry.log.close();
     if (!stopped) {
       entry.task.state = entry.timedOutMs !== undefined || (code ?? 0) !== 0 ? "failed" : "completed";
-      this.#tell(entry.task, notification(entry));
+      if (!entry.attended) this.#tell(entry.task, notification(entry));
     }
     entry.ended.resolve();
   }
@@ -282,7 +300,7 @@ function notification(entry: Entry): string {
   ].join("\n");
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 

@@ -1,21 +1,10 @@
-// The shell tool. Foreground commands end with their shell; what they leave running becomes a background task.
+// The shell tool of the default set.
 
-import { statSync } from "node:fs";
-import { dirname } from "node:path";
 import * as v from "valibot";
-import { ToolError } from "@/lib/errors.ts";
 import description from "./bash.md" with { type: "text" };
-import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
-import {
-  LIVE_CHARS_PER_WINDOW,
-  LIVE_WINDOW_MS,
-  SHELL_DRAIN_MS,
-  SHELL_MAX_TIMEOUT_MS,
-  SHELL_TIMEOUT_MS,
-} from "./limits.ts";
-import { BoundedOutput, cleanOverflowFiles, overflowPath } from "./output.ts";
-import { OutputText } from "./output-text.ts";
-import { checkCommandText, findLongSleep } from "./shell-checks.ts";
+import { defineTool } from "./define-tool.ts";
+import { leaving, OutsideSandbox } from "./outside-sandbox.ts";
+import { commandTitle, runShell } from "./shell-run.ts";
 
 export const bashTool = defineTool({
   name: "Bash",
@@ -25,190 +14,15 @@ export const bashTool = defineTool({
     description: v.optional(v.pipe(v.string(), v.description("What it does, in 5-10 words"))),
     timeout: v.optional(v.pipe(v.number(), v.description("Milliseconds"))),
     run_in_background: v.optional(v.boolean()),
-    outside_sandbox: v.optional(
-      v.pipe(v.boolean(), v.description("Ask for a run without the sandbox, after it blocked what is needed")),
-    ),
+    outside_sandbox: OutsideSandbox,
   }),
   targets: ({ command, outside_sandbox }, { cwd, services }) => [
-    {
-      kind: "shell",
-      command,
-      cwd,
-      ...(outside_sandbox && services.sandbox.status.profile !== "off" && { unconfined: true }),
-    },
+    { kind: "shell", command, cwd, ...leaving(outside_sandbox, services) },
   ],
-  title: ({ command }) => {
-    const [first = "", ...rest] = command.trim().split("\n");
-    return rest.length > 0 ? `${first} …` : first;
-  },
-  run: async (args, context) => {
-    checkCommandText(args.command);
-    const { cwd, note } = existingDirectory(context.cwd);
-    // It is on the command's PATH once it is unpacked.
-    if (/\brg\b/.test(args.command)) context.services.findRipgrep();
-    const command = {
-      command: args.command,
-      cwd,
-      env: context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd }),
-      strict: context.services.env.bashStrict,
-      ...(args.outside_sandbox && { unconfined: true }),
-    };
-    if (args.run_in_background) return startInBackground(command, args.timeout, note, context);
-    const sleep = findLongSleep(args.command);
-    if (sleep) {
-      throw new ToolError(
-        `\`${sleep}\` would block this conversation. Start the wait, or what you are waiting for, with run_in_background: you are told when it ends.`,
-      );
-    }
-    const timeoutMs = Math.min(SHELL_MAX_TIMEOUT_MS, Math.max(1, args.timeout ?? SHELL_TIMEOUT_MS));
-    return runInForeground(command, timeoutMs, note, context);
-  },
+  title: ({ command }) => commandTitle(command),
+  run: ({ command, timeout, run_in_background, outside_sandbox }, context) =>
+    runShell(
+      { command, timeoutMs: timeout, background: run_in_background, unconfined: outside_sandbox ?? false },
+      context,
+    ),
 });
-
-type Command = Parameters<ToolContext["services"]["shells"]["start"]>[0];
-
-function startInBackground(
-  command: Command,
-  timeoutMs: number | undefined,
-  note: string,
-  { services, agentId, conversationId }: ToolContext,
-): ToolResult {
-  const task = services.background.start(command, {
-    agentId,
-    conversationId,
-    ...(timeoutMs === undefined ? {} : { timeoutMs: Math.max(1, timeoutMs) }),
-  });
-  return {
-    status: "success",
-    output: `${note}Command running in background with ID: ${task.id}\nOutput file: ${task.outputFile}`,
-    summary: `running as ${task.id}`,
-  };
-}
-
-async function runInForeground(
-  command: Command,
-  timeoutMs: number,
-  note: string,
-  context: ToolContext,
-): Promise<ToolResult> {
-  const { services, signal } = context;
-  signal.throwIfAborted();
-  const output = new BoundedOutput({ file: overflowPath(services, context.cwd, "Bash") });
-  const text = new OutputText();
-  const live = liveOutput(context.onOutput);
-  let take = (bytes: Uint8Array): void => {
-    const piece = text.push(bytes);
-    output.push(piece.text);
-    live(piece.live);
-  };
-  const shell = services.shells.start(command, (bytes) => take(bytes));
-  const end = await endOf(shell.exited, timeoutMs, signal);
-  if (end.kind !== "exited") await shell.kill();
-  const open = !(await within(shell.closed, SHELL_DRAIN_MS));
-  output.push(text.finish().text);
-
-  if (end.kind === "aborted") {
-    output.finish();
-    throw signal.reason;
-  }
-  let holding = "";
-  if (open && end.kind === "exited") {
-    const adopted = services.background.adopt(shell, {
-      agentId: context.agentId,
-      conversationId: context.conversationId,
-      title: command.command,
-    });
-    take = adopted.push;
-    const { id, outputFile } = adopted.task;
-    holding = `[A process started by this command is still running and holds its output. It is now background task ${id}; what it writes goes to ${outputFile}.]`;
-  }
-  const shown = output.finish();
-  // Where these files grow, their total is kept in bounds.
-  if (output.overflowed) cleanOverflowFiles(services.paths.projects);
-  const blocked = end.kind === "exited" ? shell.explain({ exitCode: end.code, output: shown }) : null;
-  return result({ note, text: shown, blocked: blocked ?? "", holding, end, timeoutMs });
-}
-
-type End = { kind: "exited"; code: number } | { kind: "timeout" } | { kind: "aborted" };
-
-async function endOf(exited: Promise<number>, timeoutMs: number, signal: AbortSignal): Promise<End> {
-  const early = Promise.withResolvers<End>();
-  const timer = setTimeout(() => early.resolve({ kind: "timeout" }), timeoutMs);
-  const onAbort = (): void => early.resolve({ kind: "aborted" });
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([exited.then((code) => ({ kind: "exited" as const, code })), early.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-async function within(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), timeoutMs);
-  const done = await Promise.race([promise.then(() => true), late.promise]);
-  clearTimeout(timer);
-  return done;
-}
-
-interface Run {
-  note: string;
-  text: string;
-  /** What the sandbox had to do with it. */
-  blocked: string;
-  holding: string;
-  end: End;
-  timeoutMs: number;
-}
-
-function result(run: Run): ToolResult {
-  const parts = [withoutFinalNewlines(run.text), run.blocked, run.holding];
-  if (run.end.kind === "timeout") parts.push(`Command timed out after ${run.timeoutMs} ms and was ended.`);
-  const body = parts.filter(Boolean).join("\n");
-  if (run.end.kind === "exited" && run.end.code === 0) {
-    return { status: "success", output: run.note + (body || "(Command completed with no output)") };
-  }
-  if (run.end.kind === "exited") {
-    const { code } = run.end;
-    return {
-      status: "error",
-      output: `${run.note}Exit code: ${code}\n${body}`.trimEnd(),
-      summary: `exit code ${code}`,
-    };
-  }
-  return { status: "error", output: run.note + body, summary: "timed out" };
-}
-
-function withoutFinalNewlines(text: string): string {
-  let end = text.length;
-  while (text[end - 1] === "\n") end--;
-  return text.slice(0, end);
-}
-
-/** Passes live output on, but not more per moment than a person could see. */
-function liveOutput(emit: (text: string) => void): (text: string) => void {
-  let windowStart = 0;
-  let chars = 0;
-  return (text) => {
-    const now = performance.now();
-    if (now - windowStart > LIVE_WINDOW_MS) {
-      windowStart = now;
-      chars = 0;
-    }
-    const room = LIVE_CHARS_PER_WINDOW - chars;
-    if (text === "" || room <= 0) return;
-    chars += text.length;
-    emit(text.slice(0, room));
-  };
-}
-
-/** The working directory may have been deleted (a removed worktree): then its nearest living parent, said in one line. */
-function existingDirectory(cwd: string): { cwd: string; note: string } {
-  let directory = cwd;
-  while (!statSync(directory, { throwIfNoEntry: false })?.isDirectory() && dirname(directory) !== directory) {
-    directory = dirname(directory);
-  }
-  const note = directory === cwd ? "" : `[The working directory ${cwd} no longer exists; this ran in ${directory}.]\n`;
-  return { cwd: directory, note };
-}

@@ -4,9 +4,10 @@
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
-import type { PermissionTarget } from "@/permissions/types.ts";
+import type { PermissionTarget, RuleSuggestion } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
+import type { ToolsetNames } from "./toolsets.ts";
 
 /** How a call may overlap the other calls of its batch (engine/scheduler.ts). */
 export type Resource =
@@ -62,7 +63,12 @@ export interface DiffHunk {
 
 /** What tools, front ends and mods share. `Args` is the validated argument object. */
 export interface Tool<Args = never> {
+  /** As the model calls it; the same tool can have another name in another toolset. */
   readonly name: string;
+  /** The toolsets it is in, and its name in each. Undefined: in all of them, as `name`. */
+  readonly toolsets?: ToolsetNames;
+  /** Further names by which people may mean it (`--tools`). */
+  readonly also?: readonly string[];
   readonly description: string;
   /** JSON Schema sent to the model, derived from the valibot schema, or given by the owner of an external tool. */
   readonly parameters: Record<string, unknown>;
@@ -77,6 +83,8 @@ export interface Tool<Args = never> {
   preview?(args: Args, context: Pick<ToolContext, "cwd" | "services" | "conversationId">): Promise<FileDiff[]>;
   /** A person must always answer (questions, plans); an allow rule is not enough. */
   readonly alwaysAsk: boolean;
+  /** Rules a person may add while answering, instead of those that would spare the question. For `alwaysAsk` only. */
+  readonly suggestions?: readonly RuleSuggestion[];
   /** Left out when nobody can answer. */
   readonly interactive: boolean;
   /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
@@ -88,6 +96,9 @@ export type AnyTool = Tool<unknown>;
 
 export interface ToolSpec<Schema extends GenericSchema> {
   name: string;
+  /** Default: the default set, as `name`. Empty: only by name (`--tools`). */
+  toolsets?: ToolsetNames;
+  also?: readonly string[];
   description: string;
   args: Schema;
   /** Default: one `tool` target, which asks unless a rule allows it. */
@@ -97,6 +108,7 @@ export interface ToolSpec<Schema extends GenericSchema> {
   title?: Tool<InferOutput<Schema>>["title"];
   preview?: Tool<InferOutput<Schema>>["preview"];
   alwaysAsk?: boolean;
+  suggestions?: readonly RuleSuggestion[];
   interactive?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
 }
@@ -106,17 +118,23 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
   let parameters: Record<string, unknown> | undefined;
   return {
     name: spec.name,
+    toolsets: spec.toolsets ?? { default: spec.name },
+    also: spec.also ?? [],
     description: spec.description.trim(),
     get parameters() {
       parameters ??= jsonSchemaOf(spec.args);
       return parameters;
     },
-    parse: (args) => parseArguments(spec.name, spec.args, args),
+    // A method: a message names the tool as the model called it.
+    parse(args) {
+      return parseArguments(this.name, spec.args, args);
+    },
     targets: spec.targets ?? ((args) => [{ kind: "tool", name: spec.name, args: asRecord(args) }]),
     resource: spec.resource ?? (() => ({ kind: "barrier" })),
     title: spec.title ?? ((args) => firstText(asRecord(args))),
     ...(spec.preview ? { preview: spec.preview } : {}),
     alwaysAsk: spec.alwaysAsk ?? false,
+    ...(spec.suggestions && { suggestions: spec.suggestions }),
     interactive: spec.interactive ?? false,
     run: spec.run,
   };

@@ -3,11 +3,11 @@
 import { dirname, isAbsolute, join } from "node:path";
 import * as v from "valibot";
 import { plural } from "@/lib/text.ts";
-import { defineTool } from "./define-tool.ts";
+import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import description from "./glob.md" with { type: "text" };
 import { GLOB_PATHS } from "./limits.ts";
 import { contextPath, escapeControls } from "./paths.ts";
-import { checkDirectory, listFiles, PLAIN_NOTE } from "./search.ts";
+import { checkDirectory, type ListOptions, listFiles, PLAIN_NOTE } from "./search.ts";
 
 export const globTool = defineTool({
   name: "Glob",
@@ -19,24 +19,35 @@ export const globTool = defineTool({
   targets: (args, context) => [{ kind: "file", family: "Glob", path: searchOf(args, context).root }],
   resource: () => ({ kind: "read" }),
   title: ({ pattern, path }) => (path === undefined ? pattern : `${pattern} in ${path}`),
-  run: async (args, context) => {
-    const { root, pattern } = searchOf(args, context);
-    checkDirectory(root);
-    const files = await listFiles(root, context);
-    const glob = new Bun.Glob(pattern);
-    const visible = (path: string): boolean => !context.services.isHidden(join(root, path));
-    const found = files.paths.filter((path) => glob.match(path) && visible(path)).sort();
-    if (found.length === 0) return { status: "success", output: "No files found", summary: "0 files" };
-    const lines = found.slice(0, GLOB_PATHS).map((path) => escapeControls(join(root, path)));
-    if (found.length > lines.length || files.cut)
-      lines.push("", `[Showing ${lines.length} files; there are more. Narrow the pattern.]`);
-    if (files.plain) lines.push("", PLAIN_NOTE);
-    return { status: "success", output: lines.join("\n"), summary: plural(found.length, "file") };
-  },
+  run: (args, context) => runGlob(args, context),
 });
 
+export interface GlobOptions extends ListOptions {
+  anyCase?: boolean;
+}
+
+export async function runGlob(
+  args: { pattern: string; path?: string | undefined },
+  context: ToolContext,
+  { anyCase = false, ...options }: GlobOptions = {},
+): Promise<ToolResult> {
+  const { root, pattern } = searchOf(args, context);
+  checkDirectory(root);
+  const files = await listFiles(root, context, options);
+  const folded = (text: string): string => (anyCase ? text.toLowerCase() : text);
+  const glob = new Bun.Glob(folded(pattern));
+  const visible = (path: string): boolean => !context.services.isHidden(join(root, path));
+  const found = files.paths.filter((path) => glob.match(folded(path)) && visible(path)).sort();
+  if (found.length === 0) return { status: "success", output: "No files found", summary: "0 files" };
+  const lines = found.slice(0, GLOB_PATHS).map((path) => escapeControls(join(root, path)));
+  if (found.length > lines.length || files.cut)
+    lines.push("", `[Showing ${lines.length} files; there are more. Narrow the pattern.]`);
+  if (files.plain) lines.push("", PLAIN_NOTE);
+  return { status: "success", output: lines.join("\n"), summary: plural(found.length, "file") };
+}
+
 /** An absolute pattern brings its own root: the directories before its first wildcard. */
-function searchOf(
+export function searchOf(
   args: { pattern: string; path?: string | undefined },
   context: Parameters<typeof contextPath>[1],
 ): { root: string; pattern: string } {

@@ -17,6 +17,18 @@ export const LIVE_CHARS_PER_WINDOW = 64_000;
 /** A line without an end is passed on in pieces of this size. */
 export const MAX_PENDING_LINE_CHARS = 64_000;
 
+/** How long exec_command waits for its program before it is left running. */
+export const EXEC_YIELD_MS = { default: 10_000, min: 250, max: 30_000 };
+/** The same for write_stdin, after it typed something and when it only looks. */
+export const TYPED_YIELD_MS = { default: 250, min: 250, max: 30_000 };
+export const POLL_YIELD_MS = { default: 5_000, min: 5_000, max: 300_000 };
+/** What a program writes may come a moment after what was typed. */
+export const ECHO_MS = 100;
+export const EXEC_OUTPUT_TOKENS = 10_000;
+/** Output nobody asked for yet; the oldest goes first. */
+export const EXEC_UNREAD_CHARS = 1_000_000;
+export const TERMINAL_SIZE = { columns: 80, rows: 24 };
+
 export const BACKGROUND_MAX_RUNNING = 32;
 export const BACKGROUND_KEPT = 100;
 export const BACKGROUND_READ_BYTES = 1_000_000;
@@ -50,6 +62,20 @@ export const GREP_HEAD_LIMIT = 100;
 export const GLOB_PATHS = 2_000;
 export const GLOB_BUFFER_BYTES = 50 * 1024 * 1024;
 export const LS_ENTRIES = 1_000;
+
+export const MONITOR_TIMEOUT_MS = { default: 300_000, min: 1_000, max: 3_600_000 };
+export const MONITOR_BATCH_MS = 200;
+export const MONITOR_LINE_CHARS = 500;
+export const MONITOR_BATCH_CHARS = 3_000;
+/** Notifications that may come at once, and how long until there may be one more. */
+export const MONITOR_TOKENS = 10;
+export const MONITOR_REFILL_MS = 2_000;
+/** A source that was too loud for this long is stopped. */
+export const MONITOR_FLOOD_MS = 30_000;
+
+export const FETCH_BYTES = 5 * 1024 * 1024;
+export const FETCH_TIMEOUT_MS = 15_000;
+export const FETCH_REDIRECTS = 5;
 
 /** Larger files are not kept for undo. */
 export const SHADOW_FILE_BYTES = 50 * 1024 * 1024;

@@ -28,6 +28,13 @@ export class OutputText {
     return this.#take(this.#decoder.decode(bytes, { stream: true }), false);
   }
 
+  /** What there is of a line that has not ended, such as a prompt. It is then as good as ended. */
+  takeOpenLine(): string {
+    const line = this.#line;
+    this.#line = "";
+    return line === "" ? "" : this.#cleanLine(line);
+  }
+
   finish(): { live: string; text: string } {
     return this.#take(this.#decoder.decode(), true);
   }

@@ -5,12 +5,12 @@ import * as v from "valibot";
 import { wrapReminder } from "@/backend/content.ts";
 import { ToolError } from "@/lib/errors.ts";
 import { formatCount, plural } from "@/lib/text.ts";
-import { defineTool, type ToolResult } from "./define-tool.ts";
+import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import { imageType, toImageParts } from "./image.ts";
 import { IMAGE_FILE_BYTES, READ_CHARS, READ_FILE_BYTES, READ_LINE_CHARS, READ_LINES } from "./limits.ts";
 import { contextPath, displayPath } from "./paths.ts";
 import description from "./read.md" with { type: "text" };
-import { readFileBytes } from "./read-bytes.ts";
+import { type FileBytes, readFileBytes } from "./read-bytes.ts";
 import { decodeTextFile } from "./text-file.ts";
 
 export const readTool = defineTool({
@@ -26,13 +26,7 @@ export const readTool = defineTool({
   title: ({ file_path }, cwd) => displayPath(file_path, cwd),
   run: async ({ file_path, offset, limit }, context) => {
     const path = contextPath(file_path, context);
-    const file = await readFileBytes(path, {
-      maxBytes: IMAGE_FILE_BYTES,
-      tooLarge: "Search it with Grep, or take a part with Bash (head, sed -n).",
-      cwd: context.cwd,
-    });
-    // Also when it cannot be shown: overwriting a binary file is then a decision, not an accident.
-    context.services.files.markSeen(context.conversationId, path, file.seen);
+    const file = await readSeen(path, context);
     const type = imageType(file.bytes);
     if (type) return readImage(path, file.bytes, type);
     if (Buffer.from(file.bytes.subarray(0, 5)).toString("latin1") === "%PDF-") {
@@ -49,7 +43,16 @@ export const readTool = defineTool({
   },
 });
 
-async function readImage(path: string, bytes: Uint8Array, type: string): Promise<ToolResult> {
+/** The bytes of a file, of which the conversation now knows. */
+export async function readSeen(path: string, { services, conversationId, cwd }: ToolContext): Promise<FileBytes> {
+  const tooLarge = "Search it, or take a part with the shell (head, sed -n).";
+  const file = await readFileBytes(path, { maxBytes: IMAGE_FILE_BYTES, tooLarge, cwd });
+  // Also when it cannot be shown: overwriting a binary file is then a decision, not an accident.
+  services.files.markSeen(conversationId, path, file.seen);
+  return file;
+}
+
+export async function readImage(path: string, bytes: Uint8Array, type: string): Promise<ToolResult> {
   const parts = await toImageParts(basename(path), bytes, type);
   return { status: "success", output: parts, summary: "image" };
 }

@@ -1,17 +1,21 @@
 // The tools of one process. Built-ins, tools of an SDK client and (later) mods register here and are the same type.
 
 import type { AnyTool } from "./define-tool.ts";
+import type { ToolsetId } from "./toolsets.ts";
 
 export interface ToolSelection {
-  /** Names to keep (`--tools`); undefined = the toolset's own list, empty = none. */
+  toolset: ToolsetId;
+  /** Names to keep (`--tools`), of any set; undefined = the toolset's own list, empty = none. */
   only?: string[];
   /** False leaves out tools that need a person. */
   interactive: boolean;
 }
 
 export interface ToolRegistry {
-  /** The tools of one request, in a stable order. Unknown names in `only` are returned for a warning. */
+  /** The tools of one request under the names of its toolset, in a stable order. Unknown names in `only` are returned for
+   *  a warning. */
   select(selection: ToolSelection): { tools: AnyTool[]; unknown: string[] };
+  /** By any of its names. */
   find(name: string): AnyTool | undefined;
   list(): AnyTool[];
   /** Adds or replaces by name. Returns the function that takes it out again. */
@@ -21,16 +25,27 @@ export interface ToolRegistry {
 export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
   // Insertion order is the order sent: replacing a tool keeps its place, so that the prompt's prefix stays cached.
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const find = (name: string): AnyTool | undefined =>
+    byName.get(name) ?? [...byName.values()].find((tool) => namesOf(tool).includes(name));
   return {
-    select: ({ only, interactive }) => {
+    select: ({ toolset, only, interactive }) => {
       const usable = [...byName.values()].filter((tool) => interactive || !tool.interactive);
-      if (only === undefined) return { tools: usable, unknown: [] };
+      if (only === undefined) {
+        const named = usable.map((tool) => ({ tool, name: nameIn(toolset, tool) }));
+        return {
+          tools: named.flatMap(({ tool, name }) => (name === undefined ? [] : [called(name, tool)])),
+          unknown: [],
+        };
+      }
+      const wanted = new Map(only.map((name) => [find(name), name]));
       return {
-        tools: usable.filter((tool) => only.includes(tool.name)),
-        unknown: only.filter((name) => !byName.has(name)),
+        tools: usable.flatMap((tool) =>
+          wanted.has(tool) ? [called(nameIn(toolset, tool) ?? wanted.get(tool)!, tool)] : [],
+        ),
+        unknown: only.filter((name) => find(name) === undefined),
       };
     },
-    find: (name) => byName.get(name),
+    find,
     list: () => [...byName.values()],
     register: (tool) => {
       const replaced = byName.get(tool.name);
@@ -43,4 +58,19 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
       };
     },
   };
+}
+
+/** Undefined when it does not belong to the set. A tool somebody brought along belongs to all of them. */
+function nameIn(toolset: ToolsetId, tool: AnyTool): string | undefined {
+  if (tool.toolsets === undefined) return tool.name;
+  return toolset === "none" ? undefined : tool.toolsets[toolset];
+}
+
+function namesOf(tool: AnyTool): string[] {
+  return [tool.name, ...Object.values(tool.toolsets ?? {}), ...(tool.also ?? [])];
+}
+
+/** The same tool under another name. Its own properties stay where they are: schemas are derived when first needed. */
+function called(name: string, tool: AnyTool): AnyTool {
+  return name === tool.name ? tool : Object.create(tool, { name: { value: name, enumerable: true } });
 }

@@ -16,6 +16,13 @@ export interface FileList {
   plain: boolean;
 }
 
+export interface ListOptions {
+  /** Files that `.gitignore` leaves out, too. */
+  ignored?: boolean;
+  /** A further file like `.gitignore`; absolute. */
+  ignoreFile?: string | undefined;
+}
+
 /** Says what is wrong with a search root. */
 export function checkDirectory(path: string): void {
   const info = statSync(path, { throwIfNoEntry: false });
@@ -24,11 +31,18 @@ export function checkDirectory(path: string): void {
 }
 
 /** All files that are not ignored; hidden ones too, `.git` not. Symbolic links are not followed. */
-export async function listFiles(root: string, context: ToolContext): Promise<FileList> {
+export async function listFiles(
+  root: string,
+  context: ToolContext,
+  { ignored = false, ignoreFile }: ListOptions = {},
+): Promise<FileList> {
   const program = context.services.findRipgrep();
   if (program === null) return { paths: walkFiles(root, context.signal), cut: false, plain: true };
   // Filtering by pattern is the caller's: a `--glob` of ripgrep would bring ignored files back in.
-  const run = await runRipgrep(program, ["--files", "--hidden", "--no-messages", "--null", "--glob=!.git"], {
+  const options = ["--files", "--hidden", "--no-messages", "--null", "--glob=!.git"];
+  if (ignored) options.push("--no-ignore");
+  if (ignoreFile !== undefined) options.push(`--ignore-file=${ignoreFile}`);
+  const run = await runRipgrep(program, options, {
     cwd: root,
     maxBytes: GLOB_BUFFER_BYTES,
     signal: context.signal,

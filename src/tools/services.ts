@@ -8,6 +8,7 @@ import type { Paths } from "@/store/paths.ts";
 import type { ShadowStore } from "@/store/shadow.ts";
 import { createBackgroundTasks } from "./background.ts";
 import { buildChildEnv } from "./child-env.ts";
+import { createExecSessions, type ExecSessions } from "./exec-sessions.ts";
 import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
 import { cleanOverflowFiles } from "./output.ts";
@@ -25,12 +26,23 @@ export interface ToolServices {
   background: BackgroundTasks;
   /** What shells run in. */
   sandbox: Sandbox;
+  /** Programs that exec_command left running. */
+  sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  planMode: PlanMode;
   /** Path of a ripgrep to run, null when there is none. */
   findRipgrep(): string | null;
   /** True for files that rules keep from the model: searches leave them out. `path` is absolute. */
   isHidden(path: string): boolean;
+}
+
+/** The permission mode in which nothing can be changed, as its tools see it. */
+export interface PlanMode {
+  isOn(): boolean;
+  enter(): void;
+  /** Back to the mode before; returns its name. */
+  leave(): string;
 }
 
 /** Identity of a file's content when a conversation last saw it. */
@@ -69,8 +81,12 @@ export interface BackgroundTasks {
   readonly directory: string | null;
   /** Starts a command. Without `timeoutMs` it may run as long as this process. Throws ToolError at the limit. */
   start(command: ShellCommand, task: TaskOwner & { timeoutMs?: number }): BackgroundTask;
-  /** Takes over a command whose shell has ended while a process it started still holds the output. */
-  adopt(shell: RunningShell, task: TaskOwner & { title: string }): AdoptedTask;
+  /** Path of a further private file beside the logs. */
+  pathFor(name: string): string;
+  /** Throws ToolError at the limit of running tasks. */
+  ensureRoom(): void;
+  /** Takes over a running command. As `bash`: its shell has ended, a process it started still holds the output. */
+  adopt(shell: RunningShell, task: TaskOwner & { title: string; as: "bash" | "exec" | "monitor" }): AdoptedTask;
   list(): BackgroundTask[];
   find(id: string): BackgroundTask | undefined;
   /** Text since `offset` (bytes of the task's whole output) and the next offset. */
@@ -79,8 +95,8 @@ export interface BackgroundTasks {
   wait(id: string, timeoutMs: number, signal: AbortSignal): Promise<void>;
   /** INT → TERM → KILL on the whole process group. Resolves when it is gone. */
   stop(id: string): Promise<boolean>;
-  /** Called once per task that ended by itself; the text is a `<task-notification>`. Tasks that ended while nobody
-   *  listened are told to the first listener. Returns the unsubscribe function. */
+  /** Called once per task that ended by itself, and for what tasks tell about themselves; the text is a
+   *  `<task-notification>`. What nobody listened to is told to the first listener. Returns the unsubscribe function. */
   onFinished(listener: (task: BackgroundTask, notification: string) => void): () => void;
   /** Ends every task; called before the process ends. */
   stopAll(): Promise<void>;
@@ -90,6 +106,10 @@ export interface AdoptedTask {
   task: BackgroundTask;
   /** Where the output goes from now on. */
   push(bytes: Uint8Array): void;
+  /** Tells its conversation something about it. */
+  tell(text: string): void;
+  /** While true somebody waits for its end and will tell it: no notification is given. */
+  attended: boolean;
 }
 
 export interface ToolServicesOptions {
@@ -101,21 +121,28 @@ export interface ToolServicesOptions {
   isHidden?: (path: string) => boolean;
   /** Default: none. */
   sandbox?: Sandbox;
+  /** Default: never on. */
+  planMode?: PlanMode;
 }
 
+const NO_PLAN_MODE: PlanMode = { isOn: () => false, enter: () => {}, leave: () => "" };
+
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false, sandbox = withoutSandbox() } = options;
+  const { env, paths, shadow, isHidden = () => false, planMode = NO_PLAN_MODE, sandbox = withoutSandbox() } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }), sandbox);
+  const background = createBackgroundTasks({ env, shells });
   let ripgrep: string | null = null;
   return {
     env,
     paths,
     files: createFileStore({ shadow }),
     shells,
-    background: createBackgroundTasks({ env, shells }),
     sandbox,
+    background,
+    sessions: createExecSessions({ shells, background }),
+    planMode,
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {
       ripgrep ??= findRipgrep(paths, env.all.PATH);

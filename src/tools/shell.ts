@@ -2,14 +2,15 @@
 // /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { openMemoryFile } from "@/lib/memory-file.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
-import type { Confined, Sandbox } from "@/sandbox/types.ts";
+import type { Sandbox } from "@/sandbox/types.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
+import { spawnOnTerminal, type TerminalSize } from "./spawn-terminal.ts";
 
 export interface ShellCommand {
   command: string;
@@ -18,6 +19,14 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** Run by this program instead of the usual shell. */
+  shell?: string;
+  /** As a login shell, which reads the user's profile. */
+  login?: boolean;
+  /** A file stderr is appended to instead. */
+  stderrFile?: string;
+  /** On a terminal of this size instead of a pipe without stdin. */
+  terminal?: TerminalSize;
   /** Never in the sandbox: the user's own commands, and what a person let out of it. */
   unconfined?: boolean;
 }
@@ -28,12 +37,12 @@ export interface RunningShell {
   readonly exited: Promise<number>;
   /** Resolves when the last process holding the output has closed it. Never rejects. */
   readonly closed: Promise<void>;
-  /** It runs in the sandbox, which takes what it leaves running down with it where processes can be held. */
-  readonly confined: boolean;
   /** What the sandbox had to do with this end, in one line; null: nothing. Throws ToolError when it could not be set up. */
   explain(end: { exitCode: number; output: string }): string | null;
   /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
   kill(): Promise<void>;
+  /** Types into its terminal; absent when it has none. */
+  write?(text: string): void;
 }
 
 export interface Shells {
@@ -62,22 +71,28 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes) => {
-    const plain = shellCommand(command.command, command.env.PATH, command.strict ?? false);
-    const confined = command.unconfined ? null : sandbox.confine({ argv: plain, cwd: command.cwd });
-    const argv = confined?.argv ?? plain;
+    const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
+    const confined = command.unconfined ? null : sandbox.confine(plain);
+    const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
-    let child: Spawned;
+    let child: Spawned & Pick<RunningShell, "write">;
+    const files: number[] = [];
     try {
+      for (const bytes of inputs) files.push(openMemoryFile(bytes));
       const env = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
-      child = spawn({ argv, cwd: command.cwd, env, inputs: confined?.inputs ?? [] }, onBytes);
+      child = command.terminal
+        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
+        : spawn(argv, { ...command, env, files }, onBytes);
     } catch (error) {
       confined?.release();
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
+    } finally {
+      for (const fd of files) closeSync(fd);
     }
-    watchdog.started(mark, child.pid);
     if (confined) void child.exited.then(confined.release);
+    watchdog.started(mark, child.pid);
     let killed: Promise<void> | undefined;
     let leaderGone = false;
     void child.exited.then(() => {
@@ -87,16 +102,18 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
       pid: child.pid,
       exited: child.exited,
       closed: child.closed,
-      confined: confined !== null,
       explain: (end) => confined?.explain(end) ?? null,
       kill: () => {
         killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
         return killed;
       },
+      ...(child.write && { write: child.write }),
     };
     running.add(shell);
     void Promise.all([child.exited, child.closed]).then(async () => {
       running.delete(shell);
+      // The jobs of a terminal are in groups of their own and end with it.
+      if (command.terminal) await shell.kill();
       if (await isGroupAlive(child.pid)) {
         remaining.set(mark, child.pid);
         watchdog.left(mark, child.pid);
@@ -130,36 +147,31 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   };
 }
 
-interface Spawned {
+export interface Spawned {
   pid: number;
   exited: Promise<number>;
   closed: Promise<void>;
   stopReading(): Promise<void>;
 }
 
-interface SpawnInput {
-  argv: string[];
-  cwd: string;
-  env: Record<string, string>;
-  /** Contents of descriptors 3, 4, … */
-  inputs: Confined["inputs"];
-}
-
-function spawn({ argv, cwd, env, inputs }: SpawnInput, onBytes: (bytes: Uint8Array) => void): Spawned {
+function spawn(
+  argv: string[],
+  { cwd, env, stderrFile, files }: Pick<ShellCommand, "cwd" | "env" | "stderrFile"> & { files: number[] },
+  onBytes: (bytes: Uint8Array) => void,
+): Spawned {
   const pipe = openPipe();
-  const files: number[] = [];
+  const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
   let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
   try {
-    for (const bytes of inputs) files.push(openMemoryFile(bytes));
     const output = pipe ? pipe.writeFd : "pipe";
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdio: ["ignore", output, output, ...files], detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdio: ["ignore", output, stderrFd ?? output, ...files], detached: true });
   } catch (error) {
     if (pipe) closeSync(pipe.readFd);
     throw error;
   } finally {
     if (pipe) closeSync(pipe.writeFd);
-    for (const fd of files) closeSync(fd);
+    if (stderrFd !== null) closeSync(stderrFd);
   }
   const streams = pipe
     ? [Bun.file(pipe.readFd).stream()]
@@ -202,7 +214,9 @@ async function pump(
   }
 }
 
-function shellCommand(command: string, path: string | undefined, strict: boolean): string[] {
+function shellCommand({ command, env, strict = false, shell: program, login = false }: ShellCommand): string[] {
+  const path = env.PATH;
+  if (program !== undefined) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -219,10 +233,14 @@ function shellCommand(command: string, path: string | undefined, strict: boolean
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
-  if (shell) return [shell, "-c", text];
+  if (shell) return [shell, login ? "-lc" : "-c", text];
   const sh = find("sh", "/bin/sh");
   if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
   return [sh, "-c", text];
+}
+
+function takesLogin(program: string): boolean {
+  return /(?:^|\/)(?:bash|zsh)$/.test(program);
 }
 
 function startError(error: unknown, executable: string, cwd: string): ToolError {

@@ -9,6 +9,7 @@ import description from "./task-output.md" with { type: "text" };
 
 export const taskOutputTool = defineTool({
   name: "TaskOutput",
+  toolsets: { default: "TaskOutput", codex: "TaskOutput" },
   description,
   args: v.strictObject({
     task_id: v.string(),

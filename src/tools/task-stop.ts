@@ -7,6 +7,7 @@ import description from "./task-stop.md" with { type: "text" };
 
 export const taskStopTool = defineTool({
   name: "TaskStop",
+  toolsets: { default: "TaskStop", codex: "TaskStop" },
   description,
   args: v.strictObject({ task_id: v.string() }),
   targets: () => [{ kind: "none" }],

@@ -19,7 +19,6 @@ test.each([
   [["-p", "--no-stdin", "x"], { prompt: "x", stdin: "never" }],
   [["-p", "--input-format", "stream-json"], { bidirectional: true, outputFormat: "stream-json" }],
   [["-p", "--max-turns", "2", "--timeout", "1s"], { limits: { maxTurns: 2, timeoutMs: 1000 } }],
-  [["-p", "--tools", ""], { tools: [] }],
   [["-p", "--system-custom", "Be brief."], { selection: expect.objectContaining({ system: { text: "Be brief." } }) }],
   [["-p", "--system", "letta"], { selection: expect.objectContaining({ system: { preset: "default" } }) }],
 ])("%j", (argv, expected) => expect(parse(...argv).run).toMatchObject(expected as never));
@@ -29,6 +28,8 @@ test.each([
   [["-p", "--yolo", "--permission-mode", "strict"], { permissionMode: "unrestricted" }],
   [["-p", "--input-format", "stream-json"], { interactive: true }],
   [["-p", "--ephemeral"], { ephemeral: true }],
+  [["-p", "--tools", ""], { tools: [] }],
+  [["-p", "--toolset", "gemini_snake"], { toolset: "gemini_snake" }],
   [["-p", "--no-system-info-reminder"], { systemInfoReminder: false }],
 ])("app of %j", (argv, expected) => expect(parse(...argv).app).toMatchObject(expected as never));
 

@@ -88,3 +88,33 @@ test("a repository's allow rules are asked about before they count", async () =>
   await letta.waitFor(/trust/i);
   expect(letta.text()).toContain("Bash(:*)");
 });
+
+test("plan mode: nothing changes before the plan is agreed to, afterwards edits need no more questions", async () => {
+  using home = tempHome();
+  const file = join(home.workdir, "a.txt");
+  await Bun.write(file, "one\n");
+  const edit = { name: "Edit", args: { file_path: file, old_string: "one", new_string: "two" } };
+  await using server = await startModelServer([
+    // Keys just after other keys do not answer a question.
+    { toolCalls: [{ id: "a", name: "EnterPlanMode", args: {} }], delayMs: 500 },
+    { toolCalls: [{ ...edit, id: "b" }], delayMs: 500 },
+    { toolCalls: [{ id: "c", name: "ExitPlanMode", args: { plan: "# The plan\n\nSay two." } }] },
+    { toolCalls: [{ ...edit, id: "d" }] },
+    { text: "All done." },
+  ]);
+  await using letta = await openPty(ARGS, { home, env: CHAT.env(server.url) });
+  await letta.waitFor(/> $/m);
+  letta.type("plan it\r");
+  const asked = await letta.waitFor(/Use EnterPlanMode\?[\s\S]*No, and tell/);
+  letta.type("y");
+  const plan = await letta.waitFor(/Carry out this plan\?[\s\S]*Say two\.[\s\S]*No, and tell/, asked);
+  expect(await Bun.file(file).text()).toBe("one\n");
+  letta.type("2");
+  await letta.waitFor(/All done\./, plan);
+  const results = server.requests[4]!.toolResults.map(({ text }) => text);
+  expect(results[0]).toContain("Plan mode is on");
+  expect(results[1]).toBe("Permission denied: plan mode changes nothing");
+  expect(results[2]).toContain("The user agreed to the plan. Plan mode has ended; the permission mode is standard.");
+  expect(results[3]).toContain("Replaced 1 occurrence");
+  expect(await Bun.file(file).text()).toBe("two\n");
+});

@@ -124,3 +124,22 @@ test("Grep finds with the ripgrep the binary carries, also where there is none o
   );
   expect(results[0]).toContain("const needle = 1;");
 });
+
+test("WebFetch does not reach this machine, whatever the mode, and a rule for a domain binds it", async () => {
+  await using inside = await startModelServer([]);
+  const { port } = new URL(inside.url);
+  const fetchOf = (id: string, url: string) => ({ id, name: "WebFetch", args: { url } });
+  const { results } = await callTools(
+    [
+      fetchOf("a", `http://127.0.0.1:${port}/x`),
+      fetchOf("b", `http://localhost:${port}/x`),
+      fetchOf("c", `http://[::ffff:127.0.0.1]:${port}/x`),
+      fetchOf("d", "http://169.254.169.254/latest/meta-data/"),
+      fetchOf("e", "https://evil.example/x"),
+    ],
+    { args: ["--yolo", "--disallowedTools", "WebFetch(domain:evil.example)"] },
+  );
+  for (const result of results.slice(0, 4)) expect(result).toContain("is not on the public internet");
+  expect(results[4]).toContain("Permission denied by rule: WebFetch(domain:evil.example)");
+  expect(inside.requests).toEqual([]);
+});

@@ -93,7 +93,11 @@ const VIEWS: Record<Protocol, View> = {
     messages: (body) => (body.input ?? []).filter((item: Raw) => !isSystem(item)).map(responsesItem),
     system: (body) =>
       [body.instructions, ...(body.input ?? []).filter(isSystem).map(contentText)].filter(Boolean).join("\n"),
-    toolNames: (body) => (body.tools ?? []).map((tool: Raw) => tool.name),
+    // Newer models get them as an item of the input.
+    toolNames: (body) =>
+      [body, ...(body.input ?? []).filter((item: Raw) => item.type === "additional_tools")].flatMap((holder: Raw) =>
+        (holder.tools ?? []).map((tool: Raw) => tool.name),
+      ),
   },
   chat: {
     messages: (body) => (body.messages ?? []).filter((item: Raw) => !isSystem(item)).map(chatMessage),

@@ -43,8 +43,10 @@ export function headless(
   url: string,
   args: string[],
   { handle, env }: ProtocolSetup = CHAT,
+  toolset = "default",
 ): { args: string[]; env: Record<string, string> } {
-  return { args: ["--backend", "local", "--model", handle, "-p", ...args], env: env(url) };
+  // The tools have the same names with all of them; what a family gets by itself is test/e2e/toolsets.test.ts.
+  return { args: ["--backend", "local", "--toolset", toolset, "--model", handle, "-p", ...args], env: env(url) };
 }
 
 /** Runs one turn in which the model makes these calls at once, and returns what it was told about them. */

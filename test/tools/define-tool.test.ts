@@ -3,6 +3,8 @@ import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { defineTool } from "@/tools/define-tool.ts";
+import { createToolRegistry } from "@/tools/registry.ts";
+import { TOOLSETS } from "@/tools/toolsets.ts";
 import { expectGolden } from "../support/golden.ts";
 
 const sample = defineTool({
@@ -62,7 +64,17 @@ test("defaults: a barrier that asks, titled by its first text", () => {
 });
 
 test("what the model sees of the built-in tools is reviewed, and small", () => {
-  const shown = builtinTools().map(({ name, description, parameters }) => ({ name, description, parameters }));
+  const shown = builtinTools().map(({ name, toolsets, description, parameters }) => ({
+    name,
+    toolsets,
+    description,
+    parameters,
+  }));
   expectGolden("tool-schemas.json", `${JSON.stringify(shown, null, 2)}\n`);
-  expect(JSON.stringify(shown).length).toBeLessThan(11 * 1024);
+});
+
+test.each(TOOLSETS)("the %s set is small", (toolset) => {
+  const { tools } = createToolRegistry(builtinTools()).select({ toolset, interactive: true });
+  const sent = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  expect(JSON.stringify(sent).length).toBeLessThan(11 * 1024);
 });

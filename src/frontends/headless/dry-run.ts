@@ -14,9 +14,10 @@ export function renderDryRun(app: App, plan: SessionPlan, options: HeadlessOptio
 }
 
 function collectFacts(app: App, plan: SessionPlan, options: HeadlessOptions) {
-  const { names, unknown } = toolNames(app, options);
   const agent = "use" in plan.agent ? plan.agent.use : null;
   const conversation = "use" in plan.conversation ? plan.conversation.use.id : null;
+  const scope = { agent, conversation: conversation === null ? null : { id: conversation } };
+  const { names, unknown } = toolNames(app, { ...scope, model: plan.model?.handle ?? null }, options);
   return {
     type: "dry_run" as const,
     agent: agent

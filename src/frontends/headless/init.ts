@@ -15,7 +15,7 @@ export function initLine(app: App, session: Session, options: HeadlessOptions): 
     conversation_id: session.conversation.id,
     model: session.model,
     model_source: session.modelSource,
-    tools: toolNames(app, options).names,
+    tools: toolNames(app, session, options).names,
     cwd: app.cwd,
     backend: app.backend.kind,
     permission_mode: app.permissions.mode,
@@ -45,11 +45,25 @@ export function featureFlags(options: HeadlessOptions) {
   };
 }
 
+/** A session, or one that does not exist yet. */
+interface ToolScope {
+  agent: { id: string } | null;
+  conversation: { id: string } | null;
+  /** Handle. */
+  model: string | null;
+}
+
 /** The tools the model is offered, and names of `--tools` that do not exist. */
-export function toolNames(app: App, options: HeadlessOptions): { names: string[]; unknown: string[] } {
-  const { tools, unknown } = app.tools.select({
+export function toolNames(
+  app: App,
+  { agent, conversation, model }: ToolScope,
+  options: HeadlessOptions,
+): { names: string[]; unknown: string[] } {
+  const { tools, unknown } = app.selectTools({
+    agentId: agent?.id ?? null,
+    conversationId: conversation?.id ?? null,
+    model,
     interactive: options.bidirectional,
-    ...(options.tools && { only: options.tools }),
   });
   return { names: tools.map((tool) => tool.name), unknown };
 }

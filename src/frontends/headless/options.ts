@@ -18,8 +18,6 @@ export interface HeadlessOptions {
   /** `auto` leaves a silent pipe, `wait` reads to its end, `never` does not look. */
   stdin: "auto" | "wait" | "never";
   dryRun: boolean;
-  /** `--tools`; absent: all. */
-  tools?: string[];
   systemInfoReminder: boolean;
   limits: TurnLimits;
 }

@@ -105,7 +105,7 @@ async function printDryRun(app: App, plan: SessionPlan, run: HeadlessRun, io: He
 async function noteWarnings(app: App, session: Session, run: HeadlessRun, io: HeadlessIo): Promise<void> {
   const warnings = [
     ...session.warnings,
-    ...toolNames(app, run).unknown.map((name) => `there is no tool called ${name} (--tools)`),
+    ...toolNames(app, session, run).unknown.map((name) => `there is no tool called ${name} (--tools)`),
     ...app.settings.problems.map(({ file, message }) => `${file} is not used: ${message}`),
   ];
   for (const text of warnings) {

@@ -89,7 +89,7 @@ const WHERE: Record<RuleSuggestion["scope"], string> = {
 
 function alwaysLabel({ call, suggestions }: ApprovalRequest, scope: RuleSuggestion["scope"]): string {
   const rules = [...new Set(suggestions.filter((suggestion) => suggestion.scope === scope).map(({ rule }) => rule))];
-  const { command } = call.args;
+  const { command = call.args.cmd } = call.args;
   const exact = typeof command === "string" && rules.every((rule) => rule.endsWith(`(${command})`));
   const names = exact ? "exactly this command" : rules.map((rule) => toPlainLine(escapeDeceptive(rule))).join(", ");
   return `Yes, and don't ask again ${WHERE[scope]} for ${names}`;
@@ -103,14 +103,17 @@ function question({ call, diffs, reason }: ApprovalRequest): string {
       return diffs.length > 1 ? "Delete these files?" : "Delete this file?";
     return diffs.length > 1 ? "Make these edits?" : "Make this edit?";
   }
-  if (typeof call.args.command === "string")
+  if (typeof call.args.command === "string" || typeof call.args.cmd === "string")
     return reason.by === "sandbox" ? "Run this command without the sandbox?" : "Run this command?";
+  if (typeof call.args.plan === "string") return "Carry out this plan?";
   return `Use ${toPlainLine(escapeDeceptive(call.tool))}?`;
 }
 
 /** A command whole, with its description; anything else as its arguments. */
 function subject({ call }: ApprovalRequest, room: number): string[] {
-  const { command, description, ...others } = call.args;
+  // A plan is what the person is asked to judge: all of it.
+  if (typeof call.args.plan === "string") return wrapAll(call.args.plan, room);
+  const { command = call.args.cmd, cmd: _, description, ...others } = call.args;
   if (typeof command !== "string") return limited(argumentLines(call.args, room));
   const lines = wrapAll(command, room);
   if (typeof description === "string") lines.push(...wrapAll(`# ${toPlainLine(escapeDeceptive(description))}`, room));

@@ -89,8 +89,8 @@ test.each([
   ["stream-json", false],
   ["stream-json-partial", true],
 ] as const)("transcript %s: golden, and as the schema says", async (name, partialMessages) => {
-  await using app = await openTestApp([EVERYTHING]);
-  const client = new Client(app, { partialMessages, tools: ["Bash"] });
+  await using app = await openTestApp([EVERYTHING], {}, ["Bash"]);
+  const client = new Client(app, { partialMessages });
   expect(await client.exited).toBe(0);
   expectGolden(`headless/${name}.jsonl`, stable(client.stdout, app.cwd));
   for (const [index, line] of client.lines.entries()) {
@@ -212,8 +212,8 @@ test("--ephemeral has no agent to the outside", async () => {
 });
 
 test("--dry-run creates and sends nothing", async () => {
-  await using app = await openTestApp([say("no")]);
-  const client = new Client(app, { dryRun: true, outputFormat: "text", tools: ["Bash"], content: null });
+  await using app = await openTestApp([say("no")], {}, ["Bash"]);
+  const client = new Client(app, { dryRun: true, outputFormat: "text", content: null });
   expect(await client.exited).toBe(0);
   expectGolden("headless/dry-run.txt", stable(client.stdout, app.cwd).replace(/local:\S+\/local/, "local:STORE"));
   expect(app.engine.inputs).toEqual([]);
@@ -221,8 +221,8 @@ test("--dry-run creates and sends nothing", async () => {
 });
 
 test("an unknown name in --tools is a notice", async () => {
-  await using app = await openTestApp([say("ok")]);
-  const client = new Client(app, { tools: ["Bash", "Bsh"] });
+  await using app = await openTestApp([say("ok")], {}, ["Bash", "Bsh"]);
+  const client = new Client(app, {});
   await client.exited;
   expect(client.lines[0]).toMatchObject({ tools: ["Bash"] });
   expect(client.lines[1]).toMatchObject({ subtype: "notice", text: "there is no tool called Bsh (--tools)" });

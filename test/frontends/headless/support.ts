@@ -30,7 +30,11 @@ export interface TestApp extends App, AsyncDisposable {
   engine: ScriptedEngine;
 }
 
-export async function openTestApp(scripts: Script[] = [], vars: Record<string, string> = {}): Promise<TestApp> {
+export async function openTestApp(
+  scripts: Script[] = [],
+  vars: Record<string, string> = {},
+  offered?: string[],
+): Promise<TestApp> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "letta-headless-")));
   const cwd = join(home, "project");
   mkdirSync(cwd);
@@ -43,6 +47,7 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
   const models = createScriptedAdapter([]);
   const backend = createLocalBackend({ db, models });
   const services = createToolServices({ env, paths, shadow: null });
+  const tools = createToolRegistry(builtinTools());
   const close = async () => {
     await services.background.stopAll();
     await backend.close();
@@ -65,7 +70,9 @@ export async function openTestApp(scripts: Script[] = [], vars: Record<string, s
     clientState: createClientState(db),
     permissions: allowAll(),
     trust,
-    tools: createToolRegistry(builtinTools()),
+    tools,
+    selectTools: ({ interactive }) =>
+      tools.select({ toolset: "default", interactive, ...(offered && { only: offered }) }),
     services,
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),

@@ -135,3 +135,13 @@ test.each([
 ] as const)("%j stays in the scrollback as %j", (decision, line) =>
   expect(decisionLine(decision as never, createTheme(false))).toBe(line),
 );
+
+test("a plan is shown whole, a command whatever its argument is called", () => {
+  const plan = Array.from({ length: 60 }, (_, index) => `step ${index}`).join("\n");
+  const lines = block({ call: call("ExitPlanMode", { plan }) }).split("\n");
+  expect(lines[0]).toBe("? Carry out this plan?");
+  expect(lines.slice(1, 61)).toEqual(plan.split("\n").map((line) => `  ${line}`));
+  expect(block({ call: call("exec_command", { cmd: "ls -a", workdir: "src" }) })).toBe(
+    "? Run this command?\n  ls -a\n  workdir: src\n  asked because: nothing allows this",
+  );
+});

@@ -12,11 +12,13 @@ export const context: ReplCommand = {
   async run(_args, session) {
     const { app, ui } = session;
     const system = estimateTokens(await app.backend.recompileConversation(session.ref, { dryRun: true }));
-    const definitions = app.tools.select({ interactive: true }).tools.map(({ name, description, parameters }) => ({
-      name,
-      description,
-      parameters,
-    }));
+    const definitions = app
+      .selectTools({ ...session.ref, model: session.model, interactive: true })
+      .tools.map(({ name, description, parameters }) => ({
+        name,
+        description,
+        parameters,
+      }));
     const tools = estimateTokens(JSON.stringify(definitions));
     const messages = await messageTokens(session);
     const estimate = system + tools + messages;

@@ -21,6 +21,7 @@ import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
 import { search } from "./search.ts";
 import { steer } from "./steer.ts";
+import { toolset } from "./toolset.ts";
 import { undo } from "./undo.ts";
 import { usage } from "./usage.ts";
 
@@ -35,6 +36,7 @@ export const COMMANDS: readonly ReplCommand[] = [
   pin,
   unpin,
   model,
+  toolset,
   connect,
   context,
   compact,

@@ -1,0 +1,129 @@
+// Programs a model talks to over several calls: what they wrote since it last looked, and what it types. Each is a
+// background task, too: it has a log, can be stopped, and its end is told when nobody was waiting for it.
+
+import { takeTail } from "@/lib/text.ts";
+import type { ToolContext } from "./define-tool.ts";
+import { EXEC_UNREAD_CHARS, SHELL_DRAIN_MS } from "./limits.ts";
+import { OutputText } from "./output-text.ts";
+import type { AdoptedTask, BackgroundTasks, TaskOwner } from "./services.ts";
+import type { RunningShell, ShellCommand, Shells } from "./shell.ts";
+import { liveOutput } from "./shell-run.ts";
+
+export interface ExecSessions {
+  /** Throws ToolError when it cannot be started, or too many tasks run. */
+  start(command: ShellCommand, owner: TaskOwner): ExecSession;
+  /** A session whose end has not been reported. */
+  find(id: number): ExecSession | undefined;
+}
+
+export interface ExecSession {
+  readonly id: number;
+  /** Undefined while it runs. */
+  readonly exitCode: number | undefined;
+  /** It has ended, but a process it started still holds its output. */
+  readonly isHeld: boolean;
+  readonly hasTerminal: boolean;
+  readonly outputFile: string;
+  /** Resolves when it ended, the time passed, or the signal aborted. Output goes to people meanwhile. */
+  wait(timeoutMs: number, watch: Pick<ToolContext, "signal" | "onOutput">): Promise<void>;
+  /** What it wrote since the last call. Once it has ended, the session is over with this. */
+  take(): string;
+  /** What the sandbox had to do with its end. Throws ToolError when it could not be set up. */
+  explain(output: string): string | null;
+  write(text: string): void;
+  kill(): Promise<void>;
+}
+
+export function createExecSessions(deps: { shells: Shells; background: BackgroundTasks }): ExecSessions {
+  const sessions = new Map<number, ShellSession>();
+  return {
+    start: (command, owner) => {
+      deps.background.ensureRoom();
+      const session = new ShellSession(command, owner, deps, () => sessions.delete(session.id));
+      sessions.set(session.id, session);
+      return session;
+    },
+    find: (id) => sessions.get(id),
+  };
+}
+
+class ShellSession implements ExecSession {
+  readonly id: number;
+  exitCode: number | undefined;
+  isHeld = false;
+  readonly #shell: RunningShell;
+  readonly #task: AdoptedTask;
+  readonly #text = new OutputText();
+  readonly #ended: Promise<void>;
+  #unread = "";
+  #show: ((text: string) => void) | null = null;
+
+  constructor(
+    command: ShellCommand,
+    owner: TaskOwner,
+    { shells, background }: { shells: Shells; background: BackgroundTasks },
+    private readonly onOver: () => void,
+  ) {
+    const early: Uint8Array[] = [];
+    let take = (bytes: Uint8Array): void => void early.push(bytes);
+    this.#shell = shells.start(command, (bytes) => take(bytes));
+    this.#task = background.adopt(this.#shell, { ...owner, title: command.command, as: "exec" });
+    this.id = Number(this.#task.task.id);
+    take = (bytes) => {
+      this.#task.push(bytes);
+      const { text, live } = this.#text.push(bytes);
+      this.#unread += text;
+      this.#show?.(live);
+      if (this.#unread.length > EXEC_UNREAD_CHARS * 2) this.#unread = takeTail(this.#unread, EXEC_UNREAD_CHARS);
+    };
+    for (const bytes of early) take(bytes);
+    this.#ended = this.#shell.exited.then(async (code) => {
+      const late = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => late.resolve(true), SHELL_DRAIN_MS);
+      this.isHeld = await Promise.race([this.#shell.closed.then(() => false), late.promise]);
+      clearTimeout(timer);
+      this.exitCode = code;
+    });
+  }
+
+  get hasTerminal(): boolean {
+    return this.#shell.write !== undefined;
+  }
+  get outputFile(): string {
+    return this.#task.task.outputFile;
+  }
+
+  async wait(timeoutMs: number, { signal, onOutput }: Pick<ToolContext, "signal" | "onOutput">): Promise<void> {
+    this.#task.attended = true;
+    this.#show = liveOutput(onOutput);
+    const early = Promise.withResolvers<void>();
+    const timer = setTimeout(early.resolve, timeoutMs);
+    const onAbort = (): void => early.resolve();
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (!signal.aborted) await Promise.race([this.#ended, early.promise]);
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+    this.#show = null;
+    // What it leaves running is news when that ends.
+    if (this.exitCode === undefined || this.isHeld) this.#task.attended = false;
+  }
+
+  take(): string {
+    const text = takeTail(this.#unread + this.#text.takeOpenLine(), EXEC_UNREAD_CHARS);
+    this.#unread = "";
+    if (this.exitCode !== undefined) this.onOver();
+    return text;
+  }
+
+  explain(output: string): string | null {
+    return this.exitCode === undefined ? null : this.#shell.explain({ exitCode: this.exitCode, output });
+  }
+
+  write(text: string): void {
+    this.#shell.write?.(text);
+  }
+
+  kill(): Promise<void> {
+    return this.#shell.kill();
+  }
+}
