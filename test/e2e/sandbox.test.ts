@@ -167,6 +167,19 @@ describe.each(backends)("$name", ({ name, path }) => {
     expect(results[0]).not.toContain("ESCAPED");
   });
 
+  test("a program on a terminal is confined, too", async () => {
+    using home = sandboxWorld({
+      "work/run": "[ -t 0 ] && echo TERMINAL; cat ~/.ssh/config && echo ESCAPED",
+    });
+    const { results } = await callTools(
+      [{ id: "a", name: "exec_command", args: { cmd: "bash run", tty: true, yield_time_ms: 20_000 } }],
+      { home, args: ["--toolset", "codex", "--sandbox", "workspace"], env: { PATH: path } },
+    );
+    expect(results[0]).toContain("TERMINAL");
+    expect(results[0]).toContain("[sandbox:workspace] likely blocked read");
+    expect(results[0]).not.toContain("ESCAPED");
+  });
+
   test("a person may let a command out that the sandbox stopped", async () => {
     using home = sandboxWorld({ ".letta/settings.json": '{"sandbox":{"mode":"workspace","autoAllowShell":true}}' });
     const call = (id: string, more: object = {}) => ({
