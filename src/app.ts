@@ -9,12 +9,16 @@ import { lazyAdapter } from "@/backend/lazy-adapter.ts";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { ModelAdapter } from "@/backend/model.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
+import { hookScripts } from "@/hooks/scripts.ts";
+import { createHooks, type Hooks } from "@/hooks/service.ts";
+import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { openSandbox } from "@/sandbox/open.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { Sandbox } from "@/sandbox/types.ts";
+import { type AgentSecrets, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { Env } from "@/store/env.ts";
@@ -27,6 +31,7 @@ import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
 import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
+import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
 import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
 import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
@@ -85,6 +90,11 @@ export interface App extends Core {
   services: ToolServices;
   /** File changes of past turns. */
   shadow: ShadowStore;
+  /** By agent; commands get those they name. */
+  agentSecrets: AgentSecrets;
+  hooks: Hooks;
+  /** A front end says when a session begins; `close` ends it. */
+  sessionHooks: SessionHooks;
   engine: Engine;
   /** Names the place agents live: `local:<directory>` or `host[:port]`; key of "last conversation" settings. */
   serverKey: string;
@@ -121,6 +131,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     unattended: isUnattended(options),
     taskDirectory: () => services.background.directory,
   });
+  const agentSecrets = openAgentSecrets({ env, paths });
+  const guard = createSecretGuard({ ...core, agentSecrets });
   const services = createToolServices({
     env,
     paths,
@@ -128,6 +140,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     sandbox,
     isHidden: (path) => permissions.hidesPath(path),
     planMode: createPlanMode(() => permissions),
+    secrets: guard,
   });
   const permissions = createPermissionChecker({
     settings,
@@ -143,6 +156,8 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...(services.background.directory ? [services.background.directory] : []),
     ],
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
+    guardedFiles: () =>
+      hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
     ...(env.permissionTrace && { trace: console.error }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
@@ -150,6 +165,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
   const tools = createToolRegistry(builtinTools());
   const clientState = createClientState(db);
+  const hooks = createHooks({ settings, trust, services, models });
+  const sessionHooks = createSessionHooks(hooks, () => result.cwd);
   const app: Omit<App, "engine"> = {
     ...core,
     backend,
@@ -169,8 +186,12 @@ export async function openApp(options: AppOptions): Promise<App> {
       }),
     services,
     shadow,
+    hooks,
+    sessionHooks,
+    agentSecrets,
     serverKey: `local:${paths.local}`,
     async close() {
+      await sessionHooks.end();
       await services.background.stopAll();
       sandbox.close();
       await backend.close();
@@ -198,16 +219,23 @@ export async function openApp(options: AppOptions): Promise<App> {
         settings,
         permissions,
         clientState,
+        secretNames: () => agentSecrets.names(agent.id),
         version: VERSION,
         systemInfo: options.systemInfoReminder ?? true,
         now: new Date(),
       }),
+    hooks,
+    sessionHooks,
+    openRedaction: async () => {
+      const redactor = await guard.refresh();
+      return (text) => redactor.redact(text);
+    },
     rearmReminders: (key) => rearm(clientState, key),
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,
     now: Date.now,
-    logBug: (tool, error) => logBug(paths, tool, error),
+    logBug: (tool, error) => logBug(paths, tool, error, guard),
   });
   const result: App = Object.assign(app, { engine });
   return result;
@@ -253,11 +281,12 @@ function createPlanMode(permissions: () => PermissionChecker): PlanMode {
 }
 
 /** A tool that throws something unforeseen has a bug: the model sees one line, the stack is kept for a report. */
-function logBug(paths: Paths, tool: string, error: unknown): void {
+function logBug(paths: Paths, tool: string, error: unknown, { redactor }: SecretGuard): void {
   try {
     mkdirSync(paths.logs, { recursive: true, mode: 0o700 });
     const stack = error instanceof Error ? error.stack : String(error);
-    appendFileSync(join(paths.logs, "errors.log"), `${new Date().toISOString()} ${tool}: ${stack}\n`, { mode: 0o600 });
+    const line = redactor.redact(`${new Date().toISOString()} ${tool}: ${stack}\n`);
+    appendFileSync(join(paths.logs, "errors.log"), line, { mode: 0o600 });
   } catch {
     // A log that cannot be written must not end the turn it tells about.
   }

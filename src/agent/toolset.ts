@@ -49,6 +49,19 @@ export async function saveToolset(
   });
 }
 
+/** A copy of a conversation goes on with the tools of the original. */
+export async function copyToolset(
+  host: Pick<AgentHost, "settings" | "serverKey">,
+  from: { agentId: string; conversationId: string },
+  conversationId: string,
+): Promise<void> {
+  const { agents = [] } = host.settings.user;
+  const entry = agents.find((each) => each.agentId === from.agentId && each.baseUrl === host.serverKey);
+  const choice = findToolsetChoice(entry?.toolsetsByConversation?.[from.conversationId]);
+  // What was chosen for the agent holds for its copies anyway.
+  if (choice !== undefined) await saveToolset(host, { ...from, conversationId }, choice);
+}
+
 function without(choice: ToolsetChoice): string | undefined {
   return choice === "auto" ? undefined : choice;
 }

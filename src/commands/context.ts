@@ -16,7 +16,7 @@ export interface CommandContext {
 }
 
 /** What commands about agents, conversations and messages use of an App. */
-export type StoreApp = Core & Pick<App, "backend" | "models" | "serverKey">;
+export type StoreApp = Core & Pick<App, "backend" | "models" | "serverKey" | "agentSecrets">;
 
 /** The context cli.ts passed, completed from the process where it passed less. */
 export function commandContext(data: unknown): CommandContext {

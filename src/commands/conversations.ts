@@ -2,6 +2,7 @@
 
 import { defineCommand } from "citty";
 import { isHeadlessConversation } from "@/agent/headless-tag.ts";
+import { copyToolset } from "@/agent/toolset.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import type { Conversation } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
@@ -215,11 +216,15 @@ export async function runConversationsFork(
   return present(
     io,
     args,
-    async () =>
-      app.backend.forkConversation(await resolveConversation(app, args), {
+    async () => {
+      const ref = await resolveConversation(app, args);
+      const copy = await app.backend.forkConversation(ref, {
         ...(args.message === undefined ? {} : { messageId: args.message }),
         ...(args.hidden ? { hidden: true } : {}),
-      }),
+      });
+      await copyToolset(app, ref, copy.id);
+      return copy;
+    },
     { value: shown, text: (item) => `Forked into ${item.id}\nContinue it with: letta --conv ${item.id}\n` },
   );
 }

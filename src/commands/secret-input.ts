@@ -26,26 +26,52 @@ async function readLine(question: string, echo: boolean): Promise<string> {
   stdin.setRawMode(true);
   stdin.resume();
   stderr.write(question);
-  let line = "";
+  const line = new TypedLine((text) => {
+    if (echo) stderr.write(text);
+  });
+  // Listeners, not `for await`: leaving such a loop would destroy stdin, and the next question could not be asked.
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const onEnd = (): void => resolve(line.text);
+  const onData = (chunk: Buffer | string): void => {
+    const { state, rest } = line.push(String(chunk));
+    if (state === "typing") return;
+    stdin.off("data", onData);
+    if (rest !== "") stdin.unshift(Buffer.from(rest));
+    if (state === "done") resolve(line.text);
+    else reject(new LettaError("cancelled", "Nothing was stored."));
+  };
+  stdin.on("data", onData).once("end", onEnd);
   try {
-    for await (const chunk of stdin) {
-      for (const character of String(chunk)) {
-        if (character === "\r" || character === "\n") return line;
-        if (character === "\u0003" || (character === "\u0004" && line === ""))
-          throw new LettaError("cancelled", "Nothing was stored.");
-        if (character === "\u007f" || character === "\b") {
-          if (echo && line !== "") stderr.write("\b \b");
-          line = [...line].slice(0, -1).join("");
-        } else if (character >= " ") {
-          line += character;
-          if (echo) stderr.write(character);
-        }
-      }
-    }
-    return line;
+    return await promise;
   } finally {
+    stdin.off("data", onData).off("end", onEnd);
     stdin.setRawMode(false);
     stdin.pause();
     stderr.write("\n");
+  }
+}
+
+/** A line as it is typed: Backspace takes back, Ctrl-C and Ctrl-D on an empty line cancel. */
+class TypedLine {
+  text = "";
+
+  constructor(private readonly show: (text: string) => void) {}
+
+  /** `rest` is what came after the end of the line. */
+  push(chunk: string): { state: "typing" | "done" | "cancelled"; rest: string } {
+    const characters = [...chunk];
+    for (const [index, character] of characters.entries()) {
+      const rest = characters.slice(index + 1).join("");
+      if (character === "\r" || character === "\n") return { state: "done", rest };
+      if (character === "\u0003" || (character === "\u0004" && this.text === "")) return { state: "cancelled", rest };
+      if (character === "\u007f" || character === "\b") {
+        if (this.text !== "") this.show("\b \b");
+        this.text = [...this.text].slice(0, -1).join("");
+      } else if (character >= " ") {
+        this.text += character;
+        this.show(character);
+      }
+    }
+    return { state: "typing", rest: "" };
   }
 }

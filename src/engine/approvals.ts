@@ -9,6 +9,7 @@ import type { PermissionChecker, PermissionReason, Verdict } from "@/permissions
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
 import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
+import type { TurnHooks } from "./turn-hooks.ts";
 
 export type PreparedCall =
   | { status: "invalid"; info: ToolCallInfo; message: string }
@@ -17,7 +18,19 @@ export type PreparedCall =
 export type DecidedCall =
   | { status: "invalid"; info: ToolCallInfo; message: string }
   | { status: "denied"; info: ToolCallInfo; reason: string }
-  | { status: "approved"; info: ToolCallInfo; tool: AnyTool; args: unknown; resource: Resource; comment?: string };
+  | ApprovedCall;
+
+export interface ApprovedCall {
+  status: "approved";
+  info: ToolCallInfo;
+  tool: AnyTool;
+  args: unknown;
+  resource: Resource;
+  /** Given to the model beside the result. */
+  comment?: string;
+  /** A person has seen exactly these arguments. */
+  seen?: boolean;
+}
 
 export interface ApprovalDeps {
   turnId: string;
@@ -26,9 +39,12 @@ export interface ApprovalDeps {
   services: ToolContext["services"];
   permissions: PermissionChecker;
   approver: "front_end" | "nobody";
+  hooks: Pick<TurnHooks, "permission">;
   emit(event: EngineEvent): Promise<void>;
   /** Resolves with the front end's answer, or with null when the turn was aborted meanwhile. */
   waitForDecision(approvalId: string): Promise<Decision | null>;
+  /** A person is waited for. */
+  notify(message: string): void;
 }
 
 export interface DecidedBatch {
@@ -93,20 +109,77 @@ interface Ruling {
   call: DecidedCall;
   interrupt: boolean;
 }
+/** Among the questions of the batch, from 1. */
+interface Place {
+  index: number;
+  count: number;
+}
 
-async function decideCall(
-  call: ReadyCall,
-  deps: ApprovalDeps,
-  place: { index: number; count: number },
-): Promise<Ruling> {
+async function decideCall(call: ReadyCall, deps: ApprovalDeps, place: Place): Promise<Ruling> {
   const { info, tool, args } = call;
-  let verdict: Verdict;
   try {
-    verdict = await checkCall(tool, args, deps);
+    return await settle(call, await checkCall(tool, args, deps), deps, place);
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
     return { call: { status: "invalid", info, message: error.message }, interrupt: false };
   }
+}
+
+/** What a hook wants with a call that was approved: other arguments, or a person's eyes on it. */
+export interface Change {
+  updatedInput: Record<string, unknown> | null;
+  ask: string | null;
+}
+
+/** Decides an approved call once more after a hook had its say. New arguments are parsed and checked like a new call's:
+ *  nothing that was allowed before speaks for them. */
+export async function decideAgain(approved: ApprovedCall, change: Change, deps: ApprovalDeps): Promise<Ruling> {
+  const merged = { ...approved.info.args, ...change.updatedInput };
+  const rewritten = !Bun.deepEquals(merged, approved.info.args);
+  if (!rewritten && (change.ask === null || approved.seen)) return { call: approved, interrupt: false };
+  const { tool } = approved;
+  const info = rewritten
+    ? { ...approved.info, args: merged, argumentsText: JSON.stringify(merged), rewritten: true as const }
+    : approved.info;
+  try {
+    const args = rewritten ? tool.parse(merged) : approved.args;
+    info.title = tool.title(args, deps.cwd);
+    const verdict = await checkCall(tool, args, deps);
+    const call: ReadyCall = { status: "ready", info, tool, args };
+    const ruling = await settle(call, withHookQuestion(verdict, change.ask), deps, { index: 1, count: 1 }, true);
+    return rewritten ? { ...ruling, call: withRewriteNote(ruling.call) } : ruling;
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    const message = `A hook changed the arguments of this call, and they cannot be used: ${error.message}`;
+    return { call: { status: "invalid", info, message }, interrupt: false };
+  }
+}
+
+/** A hook may ask where nothing else does; it takes no question and no denial away. */
+function withHookQuestion(verdict: Verdict, ask: string | null): Verdict {
+  if (ask === null || verdict.behavior !== "allow") return verdict;
+  const reason: PermissionReason = { by: "hook", detail: ask };
+  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions: [] };
+}
+
+/** The model must not think that its own words ran. */
+function withRewriteNote(call: DecidedCall): DecidedCall {
+  const note = `[A hook of the user changed the arguments of this call to: ${call.info.argumentsText}]`;
+  if (call.status === "approved") return { ...call, comment: call.comment ? `${note}\n\n${call.comment}` : note };
+  if (call.status === "denied") return { ...call, reason: `${call.reason}\n${note}` };
+  return call;
+}
+
+/** Turns a verdict into what happens: hooks may answer a question, then a person, then nobody can. */
+async function settle(
+  call: ReadyCall,
+  checked: Verdict,
+  deps: ApprovalDeps,
+  place: Place,
+  again = false,
+): Promise<Ruling> {
+  const { info } = call;
+  const verdict = checked.behavior === "ask" ? await askHooks(call, checked, deps) : checked;
   if (verdict.behavior === "ask" && deps.approver === "front_end") return askPerson(call, verdict, deps, place);
   const behavior = verdict.behavior === "allow" ? "allow" : "deny";
   const allowFlag = verdict.behavior === "ask" ? verdict.allowFlag : undefined;
@@ -117,9 +190,21 @@ async function decideCall(
     behavior,
     reason: verdict.reason,
     ...(allowFlag !== undefined && { allowFlag }),
+    ...(again && { again }),
   });
   if (verdict.behavior === "allow") return { call: approve(call, deps), interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
+}
+
+async function askHooks(
+  call: ReadyCall,
+  verdict: Extract<Verdict, { behavior: "ask" }>,
+  deps: ApprovalDeps,
+): Promise<Verdict> {
+  const answer = await deps.hooks.permission(call, verdict);
+  if (!answer) return verdict;
+  const reason: PermissionReason = { by: "hook", detail: answer.reason };
+  return { behavior: answer.behavior, reason, trace: [...verdict.trace, reason] };
 }
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
@@ -135,7 +220,7 @@ async function askPerson(
   call: ReadyCall,
   verdict: Extract<Verdict, { behavior: "ask" }>,
   deps: ApprovalDeps,
-  place: { index: number; count: number },
+  place: Place,
 ): Promise<Ruling> {
   const { info, tool } = call;
   const approvalId = `perm-${info.toolCallId}`;
@@ -150,6 +235,7 @@ async function askPerson(
     diffs: await previewDiffs(tool, call.args, deps),
     ...place,
   });
+  deps.notify(`The agent asks to use ${info.tool}: ${info.title}`);
   const decision = await answer;
   const resolved: Ruling = decision
     ? await applyDecision(call, decision, deps)
@@ -177,7 +263,9 @@ async function applyDecision(call: ReadyCall, decision: Decision, deps: Approval
   for (const suggestion of decision.addRules ?? []) {
     await deps.permissions.addRule("allow", suggestion.rule, suggestion.scope);
   }
-  if (!decision.updatedArgs) return { call: approve(call, deps, decision.comment), interrupt: false };
+  if (!decision.updatedArgs) {
+    return { call: { ...approve(call, deps, decision.comment), seen: true }, interrupt: false };
+  }
   return { call: await approveUpdated(call, decision.updatedArgs, deps, decision.comment), interrupt: false };
 }
 
@@ -195,14 +283,14 @@ async function approveUpdated(
     info.title = tool.title(args, deps.cwd);
     const verdict = await checkCall(tool, args, deps);
     if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict) };
-    return approve({ ...call, info, args }, deps, comment);
+    return { ...approve({ ...call, info, args }, deps, comment), seen: true };
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
     return { status: "invalid", info, message: error.message };
   }
 }
 
-function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): DecidedCall {
+function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): ApprovedCall {
   const resource = call.tool.resource(call.args, deps);
   return {
     status: "approved",

@@ -95,6 +95,11 @@ export function stopEnding(stopReason: StopReason): Ending {
   return { status: "failed", stopReason, error: { code: "provider", retryable: false, ...text } };
 }
 
+/** A hook had the last word. */
+export function hookEnding(what: string, reason: string): Ending {
+  return failed(new LettaError("denied", `${what}: ${reason}`, { hint: "letta hooks list shows the hooks in force." }));
+}
+
 export function leaseLostEnding(): Ending {
   return failed(
     new LettaError("lease_lost", "Another process took over this conversation", {

@@ -3,6 +3,8 @@
 
 import { type Backend, type CompactResult, type ConversationRef, conversationKey } from "@/backend/backend.ts";
 import type { AgentState, CompactionSettings, ContentPart } from "@/backend/wire.ts";
+import { denialOf, type Hooks } from "@/hooks/service.ts";
+import type { SessionHooks } from "@/hooks/session-hooks.ts";
 import { AsyncQueue } from "@/lib/async-queue.ts";
 import { LettaError } from "@/lib/errors.ts";
 import type { PermissionChecker } from "@/permissions/types.ts";
@@ -14,7 +16,7 @@ import type { ToolServices } from "@/tools/services.ts";
 import type { Decision, EngineEvent, Turn, TurnInput } from "./events.ts";
 import { EVENT_BUFFER } from "./limits.ts";
 import { TurnQueue } from "./queue.ts";
-import { type AbortCause, TurnDriver } from "./turn.ts";
+import { type AbortCause, type Steered, TurnDriver } from "./turn.ts";
 
 export interface Engine {
   /** Starts a turn at once. A conversation that already has one (here or in another process) ends with `busy`. */
@@ -36,6 +38,10 @@ export interface EngineDeps {
   clientState: ClientState;
   /** Texts that are due for the next user message. Must not throw. */
   collectReminders(context: { key: string; agent: AgentState; conversationId: string }): Promise<string[]>;
+  hooks: Hooks;
+  sessionHooks: Pick<SessionHooks, "ready" | "takeContext" | "takeNotices" | "notify" | "count">;
+  /** What takes secrets out of texts for the model, as of now. Must not throw. */
+  openRedaction(): Promise<(text: string) => string>;
   /** After a compaction the model has forgotten them. */
   rearmReminders(key: string): void;
   /** What the backend wants people to know, since the last call. */
@@ -61,7 +67,7 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
   deps.services.background.onFinished((task, notification) => {
     const key = conversationKey({ agentId: task.agentId ?? "", conversationId: task.conversationId });
     const running = [...active.values()].find((turn) => turn.key === key);
-    if (running) running.steer(notification);
+    if (running) running.steer(notification, true);
     else queueOf(key).enqueue(notification, "task_notification");
   });
   return {
@@ -71,7 +77,7 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
       active.set(turn.id, turn);
       void new TurnDriver(input, turn, deps, key).run().finally(() => {
         active.delete(turn.id);
-        turn.close((content) => queueOf(key).enqueue(content));
+        turn.close(({ content, automatic }) => queueOf(key).enqueue(content, automatic ? "task_notification" : "user"));
       });
       return turn;
     },
@@ -82,11 +88,20 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
       if (attempt.status === "busy")
         throw new LettaError("busy", "The conversation is busy; compact it when its turn has ended");
       await using lease = attempt.lease;
+      await askCompactHooks(conversation, deps);
       const result = await deps.backend.compactConversation(conversation, settings, { fence: lease.fence });
       deps.rearmReminders(key);
       return result;
     },
   };
+}
+
+/** Only what a person asked for can be refused; a conversation that does not fit any more has to shrink. */
+async function askCompactHooks({ agentId, conversationId }: ConversationRef, deps: EngineDeps): Promise<void> {
+  const place = { agentId, conversationId, cwd: deps.cwd(), model: null, signal: new AbortController().signal };
+  const input = { event_type: "PreCompact" as const, trigger: "manual", conversation_id: conversationId };
+  const refusal = denialOf(await deps.hooks.run(input, place));
+  if (refusal !== null) throw new LettaError("denied", `A hook refused the compaction: ${refusal}`);
 }
 
 /** The handle a front end holds, and the driver's way to it. */
@@ -98,7 +113,7 @@ class ActiveTurn implements Turn {
   readonly #waiting = new Map<string, (decision: Decision | null) => void>();
   readonly #timer: ReturnType<typeof setTimeout> | null;
   #cause: AbortCause | null = null;
-  #steered: (string | ContentPart[])[] = [];
+  #steered: Steered[] = [];
 
   constructor(
     input: TurnInput,
@@ -137,11 +152,11 @@ class ActiveTurn implements Turn {
     return new Promise((resolve) => this.#waiting.set(approvalId, resolve));
   }
 
-  steer(content: string | ContentPart[]): void {
-    this.#steered.push(content);
+  steer(content: string | ContentPart[], automatic = false): void {
+    this.#steered.push({ content, automatic });
   }
 
-  takeSteered(): (string | ContentPart[])[] {
+  takeSteered(): Steered[] {
     return this.#steered.splice(0);
   }
 
@@ -159,9 +174,9 @@ class ActiveTurn implements Turn {
   }
 
   /** What was said too late for this turn goes to the conversation's queue. */
-  close(requeue: (content: string | ContentPart[]) => void): void {
+  close(requeue: (steered: Steered) => void): void {
     if (this.#timer) clearTimeout(this.#timer);
-    for (const content of this.takeSteered()) requeue(content);
+    for (const steered of this.takeSteered()) requeue(steered);
     this.#queue.close();
   }
 }

@@ -24,6 +24,8 @@ export interface ToolCallInfo {
   args: Record<string, unknown>;
   /** Short subject for people. */
   title: string;
+  /** A hook changed the arguments: these are what runs, not what the model sent. */
+  rewritten?: true;
 }
 
 export type EngineEvent =
@@ -43,6 +45,8 @@ export type EngineEvent =
       reason: PermissionReason;
       /** The command line flag that would have allowed what nobody was there to be asked about. */
       allowFlag?: string;
+      /** The call had been decided before; a hook changed it or had a question. */
+      again?: boolean;
     }
   | {
       type: "approval_requested";
@@ -170,6 +174,8 @@ export interface TurnInput {
   approver: "front_end" | "nobody";
   /** Text parts put before the user's own, each wrapped by the engine in `<system-reminder>`. */
   reminders?: string[];
+  /** Nobody typed this (news of a background task): no hook is asked about it. */
+  automatic?: boolean;
 }
 
 export interface Turn {

@@ -6,9 +6,10 @@ import type { ApprovalItem, ContentPart } from "@/backend/wire.ts";
 import { errorMessage, isAbortError, ToolError } from "@/lib/errors.ts";
 import { cutMiddle, formatCount } from "@/lib/text.ts";
 import type { Journal } from "@/store/journal.ts";
-import type { ToolContext, ToolResult } from "@/tools/define-tool.ts";
-import type { DecidedCall } from "./approvals.ts";
+import type { Resource, ToolContext, ToolResult } from "@/tools/define-tool.ts";
+import type { ApprovedCall, DecidedCall } from "./approvals.ts";
 import type { EngineEvent, ToolOutcome } from "./events.ts";
+import type { HookedCalls } from "./hooked-calls.ts";
 import { MAX_TOOL_RETURN_CHARS } from "./limits.ts";
 import { runScheduled } from "./scheduler.ts";
 
@@ -17,6 +18,10 @@ export interface ExecuteDeps {
   conversationKey: string;
   journal: Journal;
   context: Omit<ToolContext, "toolCallId" | "onOutput">;
+  hooks: Pick<HookedCalls, "changes" | "before" | "follows" | "after">;
+  /** Takes secrets out of what goes to the model. */
+  redact(text: string): string;
+
   emit(event: EngineEvent): Promise<void>;
   /** May drop the event when the front end is slow: live output is for watching, the result holds what counts. */
   emitLive(event: EngineEvent): void;
@@ -29,17 +34,23 @@ export interface ExecuteDeps {
 export async function executeBatch(calls: DecidedCall[], deps: ExecuteDeps): Promise<ApprovalItem[]> {
   return runScheduled(
     calls.map((call) => ({
-      resource: call.status === "approved" ? call.resource : null,
-      run: () => finishCall(call, deps),
+      resource: resourceOf(call, deps),
+      run: async () => finishCall(call.status === "approved" ? await deps.hooks.before(call) : call, deps),
     })),
   );
+}
+
+function resourceOf(call: DecidedCall, { hooks }: ExecuteDeps): Resource | null {
+  if (call.status !== "approved") return null;
+  return hooks.changes(call) ? { kind: "barrier" } : call.resource;
 }
 
 async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<ApprovalItem> {
   const id = call.info.toolCallId;
   if (call.status === "denied") {
-    const item: ApprovalItem = { type: "approval", tool_call_id: id, approve: false, reason: call.reason };
-    return conclude(call, { item, result: { status: "error", output: call.reason, outcome: "denied" } }, deps);
+    const reason = deps.redact(call.reason);
+    const item: ApprovalItem = { type: "approval", tool_call_id: id, approve: false, reason };
+    return conclude(call, { item, result: { status: "error", output: reason, outcome: "denied" } }, deps);
   }
   if (call.status === "invalid") {
     const item: ApprovalItem = { type: "tool", tool_call_id: id, status: "error", tool_return: call.message };
@@ -47,15 +58,27 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
   }
   const startedAt = deps.now();
   const result = await runTool(call, deps);
-  const item: ApprovalItem = {
+  const durationMs = deps.now() - startedAt;
+  if (result.outcome !== "executed")
+    return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
+  // Hooks may take a while: what the tool did is known before they run.
+  if (deps.hooks.follows(call, result)) {
+    deps.journal.setState(deps.conversationKey, id, "done", toItem(call, result, deps));
+    const feedback = await deps.hooks.after(call, result);
+    result.output = withFeedback(result.output, feedback.map(deps.redact));
+  }
+  return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
+}
+
+function toItem(call: ApprovedCall, result: ToolOutcome, { redact }: ExecuteDeps): ApprovalItem {
+  return {
     type: "tool",
-    tool_call_id: id,
+    tool_call_id: call.info.toolCallId,
     status: result.status,
-    tool_return: withComment(result.output, call.comment),
+    tool_return: withComment(result.output, call.comment && redact(call.comment)),
     ...(result.stdout && { stdout: result.stdout }),
     ...(result.stderr && { stderr: result.stderr }),
   };
-  return conclude(call, { item, result, durationMs: deps.now() - startedAt }, deps);
 }
 
 async function conclude(
@@ -68,7 +91,7 @@ async function conclude(
   return item;
 }
 
-async function runTool(call: Extract<DecidedCall, { status: "approved" }>, deps: ExecuteDeps): Promise<ToolOutcome> {
+async function runTool(call: ApprovedCall, deps: ExecuteDeps): Promise<ToolOutcome> {
   const { signal } = deps.context;
   const interrupted: ToolOutcome = { status: "error", output: INTERRUPTED, outcome: "interrupted" };
   if (signal.aborted) return interrupted;
@@ -82,13 +105,29 @@ async function runTool(call: Extract<DecidedCall, { status: "approved" }>, deps:
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),
     });
     const whole: ToolResult = typeof result === "string" ? { status: "success", output: result } : result;
-    return { ...whole, output: clampOutput(whole.output), outcome: "executed" };
+    return { ...redactResult(whole, deps.redact), outcome: "executed" };
   } catch (error) {
     if (signal.aborted && isAbortError(error)) return interrupted;
-    if (error instanceof ToolError) return { status: "error", output: clampOutput(error.message), outcome: "executed" };
-    deps.logBug(call.info.tool, error);
-    return { status: "error", output: `Error executing tool: ${errorMessage(error)}`, outcome: "executed" };
+    if (!(error instanceof ToolError)) deps.logBug(call.info.tool, error);
+    const message = error instanceof ToolError ? error.message : `Error executing tool: ${errorMessage(error)}`;
+    return { status: "error", output: clampText(deps.redact(message)), outcome: "executed" };
   }
+}
+
+/** Before anything is cut: half a secret would not be found. */
+function redactResult(result: ToolResult, redact: ExecuteDeps["redact"]): ToolResult {
+  return {
+    ...result,
+    output: clampOutput(mapText(result.output, redact)),
+    ...(result.stdout && { stdout: result.stdout.map(redact) }),
+    ...(result.stderr && { stderr: result.stderr.map(redact) }),
+    ...(result.summary !== undefined && { summary: redact(result.summary) }),
+  };
+}
+
+function mapText(output: string | ContentPart[], change: (text: string) => string): string | ContentPart[] {
+  if (typeof output === "string") return change(output);
+  return output.map((part) => (part.type === "text" ? { ...part, text: change(part.text) } : part));
 }
 
 function withComment(output: string | ContentPart[], comment: string | undefined): string | ContentPart[] {
@@ -97,9 +136,15 @@ function withComment(output: string | ContentPart[], comment: string | undefined
   return [{ type: "text", text: comment }, ...output];
 }
 
+/** The header is fixed: prompts and other clients look for it. */
+function withFeedback(output: string | ContentPart[], feedback: string[]): string | ContentPart[] {
+  if (feedback.length === 0) return output;
+  const text = `[Hook feedback]:\n${feedback.join("\n")}`;
+  return typeof output === "string" ? `${output}\n\n${text}` : [...output, { type: "text", text }];
+}
+
 function clampOutput(output: string | ContentPart[]): string | ContentPart[] {
-  if (typeof output === "string") return clampText(output);
-  return output.map((part) => (part.type === "text" ? { ...part, text: clampText(part.text) } : part));
+  return mapText(output, clampText);
 }
 
 function clampText(text: string): string {

@@ -1,5 +1,6 @@
 // Fixed limits of the engine, and the budgets a turn was given.
 
+import type { ModelUsage } from "@/backend/model.ts";
 import type { UsageStatistics } from "@/backend/wire.ts";
 import { formatSeconds } from "@/lib/duration.ts";
 import { LettaError } from "@/lib/errors.ts";
@@ -39,6 +40,17 @@ export class Budget {
       if (value !== undefined) sum[key] = (sum[key] ?? 0) + value;
     }
     if (step.context_tokens !== undefined) sum.context_tokens = step.context_tokens;
+  }
+
+  /** A model was asked beside the conversation (prompt hooks). It costs, and is no step of the turn. */
+  addSideUsage({ input, output, cacheRead, cacheWrite, totalTokens, costUsd }: ModelUsage): void {
+    this.addUsage({
+      prompt_tokens: input + cacheRead + cacheWrite,
+      completion_tokens: output,
+      total_tokens: totalTokens,
+      step_count: 0,
+      ...(costUsd !== undefined && { cost_usd: costUsd }),
+    });
   }
 
   /** The limit that forbids another model call, or null. */

@@ -21,6 +21,8 @@ export interface QueueBatch {
   items: QueuedItem[];
   /** The items' contents as one message. */
   content: string | ContentPart[];
+  /** No person said it. */
+  automatic: boolean;
 }
 
 export class TurnQueue {
@@ -88,7 +90,12 @@ export class TurnQueue {
     if (this.#held || !first) return null;
     const end = this.#items.findIndex((item) => item.source !== first.source);
     const items = this.#items.splice(0, end === -1 ? this.#items.length : end);
-    return { id: `batch-${this.#nextBatch++}`, items, content: mergeContents(items.map((item) => item.content)) };
+    return {
+      id: `batch-${this.#nextBatch++}`,
+      items,
+      content: mergeContents(items.map((item) => item.content)),
+      automatic: first.source !== "user" && first.source !== "channel",
+    };
   }
 
   /** Resolves when there may be a batch to take, or when the signal aborts. */

@@ -1,20 +1,22 @@
 // Drives one turn from the user's words to `end_turn`: send, drain, decide, execute, answer, again. All of it happens
 // here and nowhere else; front ends only watch and decide. Whatever happens inside, the turn ends with `turn_ended`.
 
-import type { AgentState, ApprovalItem, ContentPart, InputMessage } from "@/backend/wire.ts";
+import { contentText } from "@/backend/content.ts";
+import type { AgentState, ContentPart, InputMessage } from "@/backend/wire.ts";
 import { wait } from "@/lib/abort.ts";
 import type { LettaError } from "@/lib/errors.ts";
 import { codeOf } from "@/lib/errors.ts";
 import type { Journal } from "@/store/journal.ts";
 import type { Lease } from "@/store/leases.ts";
 import type { AnyTool } from "@/tools/define-tool.ts";
-import { type DecidedBatch, decideBatch, type PreparedCall, prepareCall } from "./approvals.ts";
+import { type ApprovalDeps, type DecidedBatch, decideBatch, type PreparedCall, prepareCall } from "./approvals.ts";
 import { drainStream, type PendingCall, type StepOutcome } from "./drain.ts";
 import {
   busyError,
   type Ending,
   failed,
   failedStop,
+  hookEnding,
   interruptedEnding,
   leaseLostEnding,
   limited,
@@ -25,10 +27,12 @@ import {
 import type { EngineDeps } from "./engine.ts";
 import type { Decision, EngineEvent, TurnInput, TurnResult } from "./events.ts";
 import { executeBatch } from "./execute.ts";
-import { CUT_OFF_NOTE, composeUserContent, EMPTY_REPLY_NOTE, INTERRUPTED_NOTE, KILLED_NOTE } from "./input.ts";
+import { HookedCalls } from "./hooked-calls.ts";
+import { CUT_OFF_NOTE, composeUserContent, EMPTY_REPLY_NOTE } from "./input.ts";
 import { Budget, MAX_EMPTY_REPLIES, MAX_RETRIES } from "./limits.ts";
-import { describeLeftover, findLeftovers } from "./recovery.ts";
+import { approvalInput, openingMessages } from "./opening.ts";
 import { RetryBudget } from "./retry.ts";
+import { TurnHooks } from "./turn-hooks.ts";
 
 /** Why a turn is being stopped from outside. */
 export type AbortCause = "user" | "timeout" | "lease_lost";
@@ -42,7 +46,13 @@ export interface TurnControl {
   emitLive(event: EngineEvent): void;
   waitForDecision(approvalId: string): Promise<Decision | null>;
   /** What was said meanwhile and wants to go with the next send. */
-  takeSteered(): (string | ContentPart[])[];
+  takeSteered(): Steered[];
+}
+
+export interface Steered {
+  content: string | ContentPart[];
+  /** No person said it. */
+  automatic: boolean;
 }
 
 /** Client state: how the conversation's last turn ended here (a `TurnResult` status), or `running` while one runs. A
@@ -52,13 +62,18 @@ export const LAST_TURN = "last_turn";
 export class TurnDriver {
   readonly #budget: Budget;
   readonly #retries: RetryBudget;
+  readonly #hooks: TurnHooks;
   readonly #runIds: string[] = [];
   readonly #denied: TurnResult["deniedTools"] = [];
   readonly #startedAt: number;
   /** Under the lease's fence once there is one. */
   #journal: Journal;
   #apiMs = 0;
+  /** Handle in use; null before it is known. */
+  #model: string | null = null;
   #text: string | null = null;
+  /** Of the latest step. */
+  #reasoning = "";
   /** The next text goes on where a cut stream stopped. */
   #continuesText = false;
   #emptyReplies = 0;
@@ -73,12 +88,33 @@ export class TurnDriver {
     this.#retries = new RetryBudget();
     this.#startedAt = deps.now();
     this.#journal = deps.journal;
+    const { agentId, conversationId } = input;
+    this.#hooks = new TurnHooks({
+      turnId: control.id,
+      hooks: deps.hooks,
+      permissions: deps.permissions,
+      services: deps.services,
+      addUsage: (usage) => this.#budget.addSideUsage(usage),
+      place: () => ({ agentId, conversationId, cwd: deps.cwd(), model: this.#model, signal: control.signal }),
+      emit: (event) => control.emit(event),
+    });
   }
 
   /** Never throws. */
   async run(): Promise<void> {
     const ending = await this.#runGuarded();
+    this.#tellSession(ending);
     await this.control.emit({ type: "turn_ended", turnId: this.control.id, result: this.#result(ending) });
+  }
+
+  #tellSession(ending: Ending): void {
+    const { sessionHooks } = this.deps;
+    const error = ending.status === "completed" ? null : ending.error;
+    // Nothing was said yet: whoever waits tries again every second.
+    if (error?.code === "busy") return;
+    sessionHooks.count({ messages: 1, toolCalls: this.#budget.toolCalls });
+    if (this.input.approver !== "front_end") return;
+    sessionHooks.notify(error?.message ?? "The agent is done", ending.status === "failed" ? "error" : "info");
   }
 
   async #runGuarded(): Promise<Ending> {
@@ -90,10 +126,11 @@ export class TurnDriver {
       lease.lost.addEventListener("abort", () => this.deps.onLeaseLost(this.control.id), { once: true });
       const previous = this.deps.clientState.find(this.key, LAST_TURN);
       this.deps.clientState.set(this.key, LAST_TURN, "running");
-      let status: Ending["status"] = "failed";
+      let status: unknown = "failed";
       try {
         const ending = await this.#converse(lease, previous);
-        status = ending.status;
+        // A message that a hook refused was never sent: what the turn before left is still news.
+        status = this.#budget.steps === 0 && ending.status === "failed" ? (previous ?? "failed") : ending.status;
         return ending;
       } finally {
         if (lease.isCurrent()) this.deps.clientState.set(this.key, LAST_TURN, status);
@@ -116,7 +153,10 @@ export class TurnDriver {
       conversationId,
       model,
     });
-    let messages = await this.#firstMessages(agent, previous);
+    this.#model = model;
+    const opened = await this.#open(agent, previous);
+    if ("status" in opened) return opened;
+    let { messages } = opened;
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
@@ -126,7 +166,7 @@ export class TurnDriver {
       const next =
         step.outcome.calls.length > 0
           ? await this.#answer(step.outcome.calls, tools, agent)
-          : this.#finish(step.outcome);
+          : await this.#finish(step.outcome);
       if ("status" in next) return next;
       messages = next.messages;
     }
@@ -137,29 +177,40 @@ export class TurnDriver {
     return conversation.model;
   }
 
-  /** Answers for what an earlier turn left, then the user's words with the reminders that are due. */
-  async #firstMessages(agent: AgentState, previous: unknown): Promise<InputMessage[]> {
-    const leftovers = await findLeftovers(this.deps.backend, this.#journal, this.input, this.key);
-    // After an interrupt or a limit everybody knows; only what nobody saw end is news.
-    const news = previous === "interrupted" || previous === "limit" ? [] : leftovers;
-    for (const leftover of news) {
-      const kind = leftover.kind === "never_started" ? "approval_pending" : "interrupted_tool";
-      await this.control.emit({ type: "recovery", turnId: this.control.id, kind, message: describeLeftover(leftover) });
-    }
-    const messages: InputMessage[] = [];
-    if (leftovers.length > 0) messages.push(approvalInput(leftovers.map((leftover) => leftover.item)));
-    if (this.input.content === null) return messages;
-    const notes = [...(this.input.reminders ?? [])];
-    if (previous === "running") notes.unshift(KILLED_NOTE);
-    if (previous === "interrupted") notes.unshift(INTERRUPTED_NOTE);
-    const reminders = await this.deps.collectReminders({
-      key: this.key,
-      agent,
-      conversationId: this.input.conversationId,
-    });
-    const content = composeUserContent([...reminders, ...notes], this.input.content);
-    messages.push({ type: "message", role: "user", content, otid: this.input.otid ?? crypto.randomUUID() });
-    return messages;
+  /** The first messages, once the hooks that come before them have had their say. */
+  async #open(agent: AgentState, previous: unknown): Promise<{ messages: InputMessage[] } | Ending> {
+    const { input, deps, control, key } = this;
+    const { sessionHooks } = deps;
+    await sessionHooks.ready(control.signal);
+    const prompt = await this.#askPromptHooks(input.content, input.automatic);
+    const aborted = this.#aborted();
+    if (aborted) return aborted;
+    for (const notice of sessionHooks.takeNotices()) await this.#notice(notice.level, notice.text);
+    if (prompt.refused !== null) return hookEnding("A hook refused the message", prompt.refused);
+    const fromHooks = input.content === null ? [] : [...sessionHooks.takeContext(), ...prompt.context];
+    const { backend, collectReminders, openRedaction } = deps;
+    const messages = await openingMessages(
+      { input, agent, previous, fromHooks },
+      {
+        backend,
+        collectReminders,
+        openRedaction,
+        turnId: control.id,
+        conversationKey: key,
+        journal: this.#journal,
+        emit: (event) => control.emit(event),
+      },
+    );
+    return { messages };
+  }
+
+  async #askPromptHooks(content: TurnInput["content"], automatic = false) {
+    if (content === null || automatic) return { refused: null, context: [] };
+    return this.#hooks.userPrompt(content);
+  }
+
+  #notice(level: "info" | "warning", text: string): Promise<void> {
+    return this.control.emit({ type: "notice", turnId: this.control.id, level, text });
   }
 
   /** One model call, repeated within the turn's retry budget. */
@@ -169,6 +220,7 @@ export class TurnDriver {
     lease: Lease,
   ): Promise<{ ending: Ending; outcome?: never } | { ending?: never; outcome: StepOutcome }> {
     this.#budget.steps += 1;
+    this.#reasoning = "";
     await this.control.emit({ type: "step_started", turnId: this.control.id, step: this.#budget.steps });
     let toSend = messages;
     for (;;) {
@@ -231,9 +283,7 @@ export class TurnDriver {
       const outcome = await drainStream(stream, this.control.id, (event) => this.#watch(event));
       if (outcome.runId && !this.#runIds.includes(outcome.runId)) this.#runIds.push(outcome.runId);
       if (outcome.usage) this.#budget.addUsage(outcome.usage);
-      for (const text of this.deps.takeWarnings()) {
-        await this.control.emit({ type: "notice", turnId: this.control.id, level: "warning", text });
-      }
+      for (const text of this.deps.takeWarnings()) await this.#notice("warning", text);
       const { runId, stopReason, usage } = outcome;
       await this.control.emit({ type: "step_finished", turnId: this.control.id, runId, stopReason, usage });
       return outcome;
@@ -251,8 +301,10 @@ export class TurnDriver {
       this.#text = this.#continuesText ? (this.#text ?? "") + event.text : event.text;
       this.#continuesText = true;
     }
+    if (event.type === "reasoning_delta") this.#reasoning += event.text;
     if (event.type === "compaction") this.deps.rearmReminders(this.key);
     await this.control.emit(event);
+    if (event.type === "compaction") await this.#hooks.compaction();
   }
 
   /** Once the backend has taken the results, the journal need not remember them. */
@@ -288,28 +340,35 @@ export class TurnDriver {
     const prepared = calls.map((call) => prepareCall(call, tools, cwd));
     await this.#announce(prepared);
     const limit = this.#budget.exceeded();
-    const batch = limit ? refuseAll(prepared, limit) : await this.#decide(prepared, cwd);
+    const approvals = this.#approvalDeps(cwd);
+    const batch = limit ? refuseAll(prepared, limit) : await decideBatch(prepared, approvals);
     for (const call of batch.calls) {
       if (call.status === "approved") journal.setState(this.key, call.info.toolCallId, "approved");
       if (call.status === "denied" && !limit) this.#denied.push({ tool: call.info.tool, reason: call.reason });
     }
     this.#budget.toolCalls += batch.calls.filter((call) => call.status === "approved").length;
+    const { signal } = this.control;
+    const hooked = new HookedCalls({ ...approvals, hooks: this.#hooks, signal, preceding: this.#said() });
     const items = await executeBatch(batch.calls, {
       turnId,
       conversationKey: this.key,
       journal,
-      context: { agentId: agent.id, conversationId, turnId, cwd, signal: this.control.signal, services },
+      context: { agentId: agent.id, conversationId, turnId, cwd, signal, services },
+      hooks: hooked,
+      redact: await this.deps.openRedaction(),
       emit: (event) => this.control.emit(event),
       emitLive: (event) => this.control.emitLive(event),
       now: this.deps.now,
       logBug: this.deps.logBug,
     });
+    this.#denied.push(...hooked.denied);
     // The results stay in the journal and lead the next message of this conversation.
     if (limit) return limited(limit);
     const aborted = this.#aborted();
     if (aborted) return aborted;
-    if (batch.interrupted) return interruptedEnding();
-    return { messages: [approvalInput(items), ...this.#steered()] };
+    if (batch.interrupted || hooked.interrupted) return interruptedEnding();
+    if (this.#hooks.stopReason !== null) return hookEnding("A hook stopped the turn", this.#hooks.stopReason);
+    return { messages: [approvalInput(items), ...(await this.#steered())] };
   }
 
   /** Durable before anybody is shown it, shown before anything is asked. */
@@ -329,34 +388,57 @@ export class TurnDriver {
     }
   }
 
-  #decide(calls: PreparedCall[], cwd: string): Promise<DecidedBatch> {
-    return decideBatch(calls, {
+  #approvalDeps(cwd: string): ApprovalDeps {
+    return {
       turnId: this.control.id,
       conversationId: this.input.conversationId,
       cwd,
       services: this.deps.services,
       permissions: this.deps.permissions,
       approver: this.input.approver,
+      hooks: this.#hooks,
       emit: (event) => this.control.emit(event),
       waitForDecision: (id) => this.control.waitForDecision(id),
-    });
+      notify: (message) => this.deps.sessionHooks.notify(message, "info"),
+    };
   }
 
-  /** No tool was called: the turn is over, unless something was said meanwhile. */
-  #finish(outcome: StepOutcome): { messages: InputMessage[] } | Ending {
+  /** No tool was called: the turn is over, unless something was said meanwhile or a hook objects. */
+  async #finish(outcome: StepOutcome): Promise<{ messages: InputMessage[] } | Ending> {
     this.#continuesText = false;
     if (outcome.stopReason === "end_turn") {
-      const messages = this.#steered();
-      return messages.length > 0 ? { messages } : { status: "completed", stopReason: "end_turn" };
+      const messages = await this.#steered();
+      if (messages.length > 0) return { messages };
+      const objection = await this.#hooks.stop({
+        message_count: this.#budget.steps,
+        tool_call_count: this.#budget.toolCalls,
+        assistant_message: this.#text ?? undefined,
+        preceding_reasoning: this.#said().reasoning,
+        user_message: this.input.content === null ? undefined : contentText(this.input.content),
+      });
+      const aborted = this.#aborted();
+      if (aborted) return aborted;
+      if (objection !== null) return { messages: [userInput((await this.deps.openRedaction())(objection))] };
+      return { status: "completed", stopReason: "end_turn" };
     }
     if (outcome.stopReason === "cancelled") return interruptedEnding();
     return stopEnding(outcome.stopReason);
   }
 
-  #steered(): InputMessage[] {
-    return this.control
-      .takeSteered()
-      .map((content) => ({ type: "message", role: "user", content, otid: crypto.randomUUID() }));
+  /** What hooks are told the model has said. */
+  #said(): { text?: string; reasoning?: string } {
+    return { ...(this.#text && { text: this.#text }), ...(this.#reasoning && { reasoning: this.#reasoning }) };
+  }
+
+  /** What was said meanwhile, as far as hooks let it pass. */
+  async #steered(): Promise<InputMessage[]> {
+    const messages: InputMessage[] = [];
+    for (const { content, automatic } of this.control.takeSteered()) {
+      const { refused, context } = await this.#askPromptHooks(content, automatic);
+      if (refused === null) messages.push(userInput(composeUserContent(context, content)));
+      else await this.#notice("warning", `A hook refused what was said meanwhile: ${refused}`);
+    }
+    return messages;
   }
 
   #aborted(): Ending | null {
@@ -396,8 +478,8 @@ function refuseAll(calls: PreparedCall[], limit: LettaError): DecidedBatch {
   return { interrupted: false, calls: calls.map(({ info }) => ({ status: "denied", info, reason })) };
 }
 
-function approvalInput(approvals: ApprovalItem[]): InputMessage {
-  return { type: "approval", approvals, otid: crypto.randomUUID() };
+function userInput(content: string | ContentPart[]): InputMessage {
+  return { type: "message", role: "user", content, otid: crypto.randomUUID() };
 }
 
 function systemInput(content: string): InputMessage {

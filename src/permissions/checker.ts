@@ -48,6 +48,8 @@ export interface PermissionCheckerOptions {
   readableDirectories?: () => string[];
   /** What the sandbox makes unnecessary to ask. Default: nothing. */
   confinement?: { shell: boolean; edits: boolean };
+  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings or trust change. */
+  guardedFiles?: () => string[];
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
   realpath?: (path: string) => string;
@@ -259,6 +261,7 @@ class Checker implements PermissionChecker {
       projectRoot: settings.projectRoot,
       additionalDirectories: additional.map((path) => expandHome(path, paths.home)),
       readable: this.#readable(),
+      guarded: this.#options.guardedFiles?.() ?? [],
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.local],
       caseInsensitive: process.platform === "darwin" || process.platform === "win32",

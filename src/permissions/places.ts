@@ -14,6 +14,8 @@ export interface PlacesInput {
   additionalDirectories: string[];
   /** Directories outside the workspace that may be read: overflow and background files. */
   readable: string[];
+  /** Files that run later without being asked about, such as the scripts of hooks. Default: none. */
+  guarded?: string[];
   /** `~/.letta`. */
   lettaRoot: string;
   /** State of agents: nobody's business but the harness's. */
@@ -24,10 +26,12 @@ export interface PlacesInput {
 }
 
 /** The same with links of the roots already followed. */
-export interface Places extends Omit<PlacesInput, "readable" | "stores" | "additionalDirectories"> {
+export interface Places extends Omit<PlacesInput, "readable" | "stores" | "additionalDirectories" | "guarded"> {
   workspace: Place[];
   readable: Place[];
   stores: Place[];
+  /** In both shapes, comparable. */
+  guarded: ReadonlySet<string>;
   /** `home` and `lettaRoot`, in both shapes, comparable. */
   homes: string[];
   lettaRoots: string[];
@@ -45,6 +49,7 @@ export function createPlaces(input: PlacesInput): Places {
     workspace: [...roots, ...input.additionalDirectories].map(place),
     readable: input.readable.map(place),
     stores: input.stores.map(place),
+    guarded: new Set((input.guarded ?? []).map(place).flatMap(bothShapes).map(comparable)),
     homes: bothShapes(place(input.home)).map(comparable),
     lettaRoots: bothShapes(place(input.lettaRoot)).map(comparable),
     bases: [...new Set(roots.map(place).flatMap(bothShapes))],

@@ -52,7 +52,7 @@ const SECRET_ANYWHERE = below("anywhere", [
   "library/application support/{google,firefox,bravesoftware}/**",
   ".local/share/keyrings/**",
 ]);
-const SECRET_IN_LETTA = below("root", ["settings*.json", "local/providers/**"]);
+const SECRET_IN_LETTA = below("root", ["settings*.json", "local/{providers,secrets}/**"]);
 const SECRET_IN_SYSTEM = below("root", ["etc/{shadow,gshadow,sudoers}", "proc/*/environ"]);
 /** Templates that are checked in on purpose, and public halves of keys. */
 const NOT_SECRET = /(?:^|\/)\.env\.(?:example|sample|template|dist)$|\.pub$/;
@@ -63,7 +63,8 @@ export function isProtected(place: Place, places: Places): boolean {
     .some(
       (path) =>
         !HARMLESS_DEVICES.test(path) &&
-        (PROTECTED_ANYWHERE.test(path) ||
+        (places.guarded.has(path) ||
+          PROTECTED_ANYWHERE.test(path) ||
           PROTECTED_IN_SYSTEM.test(path) ||
           PROTECTED_IN_HOME.test(relativeTo(places.homes, path)) ||
           PROTECTED_IN_LETTA.test(relativeTo(places.lettaRoots, path))),

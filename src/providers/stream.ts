@@ -172,9 +172,7 @@ function samplingParams(api: Api, settings: Record<string, unknown>): Record<str
 function adjustPayload(payload: unknown, withoutLimit: boolean): unknown {
   if (typeof payload !== "object" || payload === null) return undefined;
   const body = { ...payload } as Record<string, unknown>;
-  if (withoutLimit) {
-    for (const name of ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxTokens"]) delete body[name];
-  }
+  if (withoutLimit) removeLimit(body);
   if (Array.isArray(body.input)) {
     body.input = body.input.map((item: Record<string, unknown>) => {
       if (!REPLAYED.has(String(item.type))) return item;
@@ -183,6 +181,18 @@ function adjustPayload(payload: unknown, withoutLimit: boolean): unknown {
     });
   }
   return body;
+}
+
+const LIMIT_NAMES = ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxTokens", "maxOutputTokens"];
+
+/** The output limit stands at the top of a request or, with Gemini's and Bedrock's clients, one object below. */
+function removeLimit(body: Record<string, unknown>): void {
+  for (const name of LIMIT_NAMES) delete body[name];
+  for (const part of ["config", "inferenceConfig"]) {
+    const holder = body[part];
+    if (typeof holder !== "object" || holder === null) continue;
+    body[part] = Object.fromEntries(Object.entries(holder).filter(([name]) => !LIMIT_NAMES.includes(name)));
+  }
 }
 
 const REPLAYED = new Set(["reasoning", "message", "function_call"]);

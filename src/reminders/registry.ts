@@ -11,6 +11,7 @@ import type { SettingsStore } from "@/store/settings.ts";
 import { agentInfo } from "./agent-info.ts";
 import { permissionMode } from "./permission-mode.ts";
 import { projectInstructions } from "./project-instructions.ts";
+import { secretsInfo } from "./secrets-info.ts";
 import { sessionContext } from "./session-context.ts";
 
 export interface ReminderContext {
@@ -25,6 +26,8 @@ export interface ReminderContext {
   settings: SettingsStore;
   permissions: PermissionChecker;
   clientState: ClientState;
+  /** Of the agent's secrets. Called when the reminder is due; may throw. */
+  secretNames(): string[];
   /** Of this program. */
   version: string;
   /** False: nothing about the device, the directory and git (`--no-system-info-reminder`). */
@@ -40,7 +43,7 @@ export interface Reminder {
   build(context: ReminderContext, previous: string | undefined): Promise<{ text: string; fingerprint: string } | null>;
 }
 
-const REMINDERS: Reminder[] = [sessionContext, projectInstructions, agentInfo, permissionMode];
+const REMINDERS: Reminder[] = [sessionContext, projectInstructions, agentInfo, permissionMode, secretsInfo];
 
 /** Texts to put before the next user message, without the wrapper. Never throws. */
 export async function collectReminders(context: ReminderContext): Promise<string[]> {

@@ -16,6 +16,8 @@ export interface Paths {
   shadow: string;
   /** Provider credentials where there is no OS keychain; 0600. */
   providerAuth: string;
+  /** Secrets of agents, by name; 0600. */
+  agentSecrets: string;
   trust: string;
   history: string;
   logs: string;
@@ -37,6 +39,7 @@ export function resolvePaths(env: Env): Paths {
     database: join(local, "letta.db"),
     shadow: join(local, "shadow"),
     providerAuth: join(local, "providers", "auth.json"),
+    agentSecrets: join(local, "secrets", "local-agent-secrets.json"),
     trust: join(root, "trust.json"),
     history: join(root, "history.jsonl"),
     logs: join(root, "logs"),

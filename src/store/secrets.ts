@@ -128,7 +128,7 @@ export function openSecrets({
 }
 
 /** Null where there is none: switched off, or Linux without a desktop session. */
-function osKeychain(env: Env): Keychain | null {
+export function osKeychain(env: Env): Keychain | null {
   if (env.skipKeychain || Bun.secrets === undefined) return null;
   if (process.platform === "linux" && env.all.DBUS_SESSION_BUS_ADDRESS === undefined) return null;
   const service = "letta";
@@ -237,7 +237,8 @@ function toEntry(record: ProviderRecord): AuthEntry {
   };
 }
 
-async function withinLimit<T>(work: Promise<T>): Promise<T> {
+/** A keychain that hangs is one that failed. */
+export async function withinLimit<T>(work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error("no answer")), KEYCHAIN_LIMIT_MS);

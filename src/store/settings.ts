@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { LettaError } from "@/lib/errors.ts";
 import { findGitRoot, ignoreLocally } from "./git-root.ts";
+import { HookSettingsSchema } from "./hook-settings.ts";
 import type { Paths } from "./paths.ts";
 import { SettingsFile } from "./settings-file.ts";
 
@@ -69,6 +70,9 @@ export const UserSettingsSchema = v.looseObject({
   createDefaultAgents: v.optional(v.boolean()),
   /** Device, cwd and git reminder on the first message. Default true. */
   sessionContextEnabled: v.optional(v.boolean()),
+  hooks: v.optional(HookSettingsSchema),
+  /** What is taken out of tool results before a model or a log sees it. Default `known`: the values of our own secrets. */
+  redaction: v.optional(v.picklist(["off", "known", "known+patterns"])),
 });
 export type UserSettings = v.InferOutput<typeof UserSettingsSchema>;
 
@@ -76,12 +80,14 @@ export type UserSettings = v.InferOutput<typeof UserSettingsSchema>;
 export const ProjectSettingsSchema = v.looseObject({
   permissions: v.optional(PermissionSettingsSchema),
   sandbox: v.optional(SandboxSettingsSchema),
+  hooks: v.optional(HookSettingsSchema),
 });
 export type ProjectSettings = v.InferOutput<typeof ProjectSettingsSchema>;
 
 export const LocalSettingsSchema = v.looseObject({
   permissions: v.optional(PermissionSettingsSchema),
   sandbox: v.optional(SandboxSettingsSchema),
+  hooks: v.optional(HookSettingsSchema),
   /** Interactive "last conversation" of this directory, per server key. */
   sessionsByServer: v.optional(v.record(v.string(), SessionSchema)),
   /** Last conversation of `letta -p` in this directory, for `--continue`; never read interactively. */

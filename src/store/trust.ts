@@ -47,10 +47,13 @@ const CONTRIBUTORS: { key: string; describe(value: unknown, name?: string): stri
   { key: "permissions.mode", describe: (value) => `permission mode ${show(value)}` },
   { key: "permissions.allow", describe: (value) => `allow rule ${show(value)}` },
   { key: "permissions.additionalDirectories", describe: (value) => `additional directory ${show(value)}` },
-  { key: "hooks", describe: (value, name) => `hook ${name}: ${show(value)}` },
+  { key: "hooks", describe: (value, name) => `hook ${name}: ${show(value, HOOK_CHARS)}` },
   { key: "mcpServers", describe: (value, name) => `MCP server ${name ?? ""}: ${show(value)}` },
   { key: "env", describe: (value, name) => `environment variable ${name}=${show(value)}` },
 ];
+
+/** All the hooks of one event: commands, to be read whole. */
+const HOOK_CHARS = 2_000;
 
 const FolderSchema = v.looseObject({
   /** SHA-256 of each accepted entry. */
@@ -202,8 +205,10 @@ function canonicalJson(value: unknown): string {
   );
 }
 
-/** Control characters could hide on the terminal what is being trusted. */
-function show(value: unknown): string {
+/** Control characters could hide on the terminal what is being trusted, and so could length: what is cut is said. */
+function show(value: unknown, maxChars = 200): string {
   const text = typeof value === "string" ? value : canonicalJson(value);
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/g, "?").slice(0, 200);
+  const plain = text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/g, "?");
+  if (plain.length <= maxChars) return plain;
+  return `${plain.slice(0, maxChars)}… and ${plain.length - maxChars} more characters`;
 }

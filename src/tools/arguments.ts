@@ -1,5 +1,5 @@
-// Tool arguments come from a model: checked strictly, repaired in the two ways models get harmless things wrong (a
-// number or boolean sent as text, null for "not given"), and refused with a message the model can act on.
+// Tool arguments come from a model: checked strictly, repaired in the ways models get harmless things wrong (a number or
+// boolean sent as text, a number for an id, null for "not given"), and refused with a message the model can act on.
 
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
@@ -30,6 +30,7 @@ function repair(args: object, issues: readonly v.BaseIssue<unknown>[]): unknown 
     const holder = keys.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), copy);
     if (!isRecord(holder)) continue;
     if (issue.input === null) delete holder[last];
+    else if (typeof issue.input === "number" && issue.expected === "string") holder[last] = String(issue.input);
     else if (typeof issue.input === "string") holder[last] = fromText(issue.input.trim(), issue.expected);
   }
   return copy;

@@ -24,7 +24,7 @@ import {
   OVERFLOW_MAX_AGE_MS,
 } from "./limits.ts";
 import { OutputFile } from "./output-file.ts";
-import { OutputText } from "./output-text.ts";
+import type { OutputReader, SecretGuard } from "./secret-guard.ts";
 import type { BackgroundTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, Shells } from "./shell.ts";
 
@@ -35,7 +35,7 @@ const TAIL_CHARS = 30_000;
 interface Entry {
   task: BackgroundTask;
   shell: RunningShell;
-  text: OutputText;
+  text: OutputReader;
   log: OutputFile;
   tail: string;
   lines: number;
@@ -47,8 +47,14 @@ interface Entry {
   timedOutMs?: number;
 }
 
-export function createBackgroundTasks({ env, shells }: { env: Env; shells: Shells }): BackgroundTasks {
-  return new ShellTasks(env, shells);
+export interface BackgroundOptions {
+  env: Env;
+  shells: Shells;
+  secrets: Pick<SecretGuard, "openOutput">;
+}
+
+export function createBackgroundTasks({ env, shells, secrets }: BackgroundOptions): BackgroundTasks {
+  return new ShellTasks(env, shells, secrets);
 }
 
 class ShellTasks implements BackgroundTasks {
@@ -61,6 +67,7 @@ class ShellTasks implements BackgroundTasks {
   constructor(
     private readonly env: Env,
     private readonly shells: Shells,
+    private readonly secrets: BackgroundOptions["secrets"],
   ) {}
 
   get directory(): string | null {
@@ -189,7 +196,7 @@ class ShellTasks implements BackgroundTasks {
         outputFile: path,
       },
       shell,
-      text: new OutputText(),
+      text: this.secrets.openOutput(),
       log: new OutputFile(path),
       tail: "",
       lines: 0,

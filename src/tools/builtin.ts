@@ -3,6 +3,7 @@
 import { applyPatchTool } from "./apply-patch.ts";
 import { askUserQuestionTool } from "./ask-user-question.ts";
 import { bashTool } from "./bash.ts";
+import { codexReadFileTool, grepFilesTool, listDirTool } from "./codex-files.ts";
 import type { AnyTool } from "./define-tool.ts";
 import { editTool } from "./edit.ts";
 import { execCommandTool } from "./exec-command.ts";
@@ -49,6 +50,9 @@ export function builtinTools(): AnyTool[] {
     readTool,
     readFileTool,
     readManyFilesTool,
+    codexReadFileTool,
+    listDirTool,
+    grepFilesTool,
     viewImageTool,
     editTool,
     multiEditTool,

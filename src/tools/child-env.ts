@@ -11,6 +11,10 @@ import { ripgrepDirectory } from "./ripgrep.ts";
 const SECRET_NAME =
   /(^|_)(API_?KEY|TOKEN|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)$|PASSWORD|PASSWD/i;
 
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
+}
+
 export function buildChildEnv(
   env: Env,
   paths: Paths,
@@ -18,7 +22,7 @@ export function buildChildEnv(
 ): Record<string, string> {
   const child: Record<string, string> = {};
   for (const [name, value] of Object.entries(withoutBunSwitches(env.all))) {
-    if (!SECRET_NAME.test(name)) child[name] = value;
+    if (!isSecretName(name)) child[name] = value;
   }
   const path = [child.PATH ?? "/usr/local/bin:/usr/bin:/bin", ripgrepDirectory(paths), selfDirectory()];
   return {

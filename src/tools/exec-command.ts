@@ -5,6 +5,7 @@ import { statSync } from "node:fs";
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import type { PermissionTarget } from "@/permissions/types.ts";
+import { commandEnv } from "./command-env.ts";
 import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import description from "./exec-command.md" with { type: "text" };
 import type { ExecSession } from "./exec-sessions.ts";
@@ -46,7 +47,7 @@ export const execCommandTool = defineTool({
       {
         command: args.cmd,
         cwd,
-        env: services.childEnv({ agentId, conversationId, cwd }),
+        env: await commandEnv(args.cmd, { ...context, cwd }),
         strict: services.env.bashStrict,
         login: args.login,
         unconfined: args.outside_sandbox ?? false,

@@ -4,7 +4,7 @@
 import { takeTail } from "@/lib/text.ts";
 import type { ToolContext } from "./define-tool.ts";
 import { EXEC_UNREAD_CHARS, SHELL_DRAIN_MS } from "./limits.ts";
-import { OutputText } from "./output-text.ts";
+import type { OutputReader, SecretGuard } from "./secret-guard.ts";
 import type { AdoptedTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, ShellCommand, Shells } from "./shell.ts";
 import { liveOutput } from "./shell-run.ts";
@@ -34,7 +34,13 @@ export interface ExecSession {
   kill(): Promise<void>;
 }
 
-export function createExecSessions(deps: { shells: Shells; background: BackgroundTasks }): ExecSessions {
+export interface ExecSessionsDeps {
+  shells: Shells;
+  background: BackgroundTasks;
+  secrets: Pick<SecretGuard, "openOutput">;
+}
+
+export function createExecSessions(deps: ExecSessionsDeps): ExecSessions {
   const sessions = new Map<number, ShellSession>();
   return {
     start: (command, owner) => {
@@ -53,7 +59,7 @@ class ShellSession implements ExecSession {
   isHeld = false;
   readonly #shell: RunningShell;
   readonly #task: AdoptedTask;
-  readonly #text = new OutputText();
+  readonly #text: OutputReader;
   readonly #ended: Promise<void>;
   #unread = "";
   #show: ((text: string) => void) | null = null;
@@ -61,9 +67,10 @@ class ShellSession implements ExecSession {
   constructor(
     command: ShellCommand,
     owner: TaskOwner,
-    { shells, background }: { shells: Shells; background: BackgroundTasks },
+    { shells, background, secrets }: ExecSessionsDeps,
     private readonly onOver: () => void,
   ) {
+    this.#text = secrets.openOutput();
     const early: Uint8Array[] = [];
     let take = (bytes: Uint8Array): void => void early.push(bytes);
     this.#shell = shells.start(command, (bytes) => take(bytes));

@@ -62,6 +62,12 @@ export const GREP_HEAD_LIMIT = 100;
 export const GLOB_PATHS = 2_000;
 export const GLOB_BUFFER_BYTES = 50 * 1024 * 1024;
 export const LS_ENTRIES = 1_000;
+export const LIST_DIR_LIMIT = 200;
+export const LIST_DIR_DEPTH = 5;
+export const LIST_DIR_COLLECTED = 12_000;
+export const LIST_DIR_CHILDREN = 50;
+export const CODEX_NAME_CHARS = 500;
+export const CODEX_LINE_CHARS = 500;
 
 export const MONITOR_TIMEOUT_MS = { default: 300_000, min: 1_000, max: 3_600_000 };
 export const MONITOR_BATCH_MS = 200;

@@ -3,7 +3,8 @@
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import { escapeXml } from "./background.ts";
-import { defineTool, type ToolContext } from "./define-tool.ts";
+import { commandEnv } from "./command-env.ts";
+import { defineTool } from "./define-tool.ts";
 import { clamp } from "./exec-command.ts";
 import { MONITOR_TIMEOUT_MS } from "./limits.ts";
 import description from "./monitor.md" with { type: "text" };
@@ -41,14 +42,15 @@ export const monitorTool = defineTool({
     const source = sourceOf(args);
     services.background.ensureRoom();
     const stderrFile = services.background.pathFor(`monitor-${context.toolCallId.replace(/\W/g, "_")}.stderr.log`);
+    const env = "command" in source ? await commandEnv(source.command, context) : {};
     let push = (_: string | Uint8Array): void => {};
     const shell =
       "command" in source
-        ? startCommand(source.command, { context, stderrFile }, (bytes) => push(bytes))
+        ? services.shells.start({ command: source.command, cwd: context.cwd, env, stderrFile }, (bytes) => push(bytes))
         : watchSocket(source.url, args.ws?.protocols ?? [], (line) => push(`${line}\n`));
     const title = "command" in source ? source.command : source.url.href;
     const task = services.background.adopt(shell, { agentId, conversationId, title, as: "monitor" });
-    push = watch(shell, task, args);
+    push = watch(shell, task, { args, redact: (text) => services.secrets.redactor.redact(text) });
     const { id, outputFile } = task.task;
     return {
       status: "success",
@@ -66,18 +68,12 @@ function sourceOf({ command = "", ws }: Args): { command: string } | { url: URL 
   return { command };
 }
 
-function startCommand(
-  command: string,
-  { context, stderrFile }: { context: ToolContext; stderrFile: string },
-  onBytes: (bytes: Uint8Array) => void,
-): RunningShell {
-  const { services, agentId, conversationId, cwd } = context;
-  const env = services.childEnv({ agentId, conversationId, cwd });
-  return services.shells.start({ command, cwd, env, stderrFile }, onBytes);
-}
-
 /** Returns where the source's output goes. */
-function watch(shell: RunningShell, task: AdoptedTask, args: Args): (output: string | Uint8Array) => void {
+function watch(
+  shell: RunningShell,
+  task: AdoptedTask,
+  { args, redact }: { args: Args; redact: (text: string) => string },
+): (output: string | Uint8Array) => void {
   const decoder = new TextDecoder();
   const timeoutMs = clamp(args.timeout_ms, MONITOR_TIMEOUT_MS);
   let open = "";
@@ -99,7 +95,7 @@ function watch(shell: RunningShell, task: AdoptedTask, args: Args): (output: str
   task.attended = true;
   void Promise.all([shell.exited, shell.closed]).then(([code]) => {
     clearTimeout(timer);
-    events.push(open);
+    events.push(redact(open));
     events.close();
     if (task.task.state === "stopped") return;
     const quiet = events.count === 0 ? " without output" : "";
@@ -110,7 +106,7 @@ function watch(shell: RunningShell, task: AdoptedTask, args: Args): (output: str
     task.push(typeof output === "string" ? Buffer.from(output) : output);
     const lines = (open + (typeof output === "string" ? output : decoder.decode(output, { stream: true }))).split("\n");
     open = lines.pop()!.slice(0, MAX_OPEN_CHARS);
-    for (const line of lines) events.push(Bun.stripANSI(line));
+    for (const line of lines) events.push(redact(Bun.stripANSI(line)));
   };
 }
 

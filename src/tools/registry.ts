@@ -37,7 +37,9 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
           unknown: [],
         };
       }
-      const wanted = new Map(only.map((name) => [find(name), name]));
+      // A name of the set means its member, also when a tool of no set is called the same.
+      const inSet = (name: string) => usable.find((tool) => nameIn(toolset, tool) === name) ?? find(name);
+      const wanted = new Map(only.map((name) => [inSet(name), name]));
       return {
         tools: usable.flatMap((tool) =>
           wanted.has(tool) ? [called(nameIn(toolset, tool) ?? wanted.get(tool)!, tool)] : [],

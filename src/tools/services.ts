@@ -13,6 +13,7 @@ import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
 import { cleanOverflowFiles } from "./output.ts";
 import { findRipgrep } from "./ripgrep.ts";
+import { NO_SECRET_GUARD, type SecretGuard } from "./secret-guard.ts";
 import { createShells, type RunningShell, type ShellCommand, type Shells } from "./shell.ts";
 
 export interface ToolServices {
@@ -30,6 +31,8 @@ export interface ToolServices {
   sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  /** Gives commands the secrets they name, and takes values out of what comes back. */
+  secrets: SecretGuard;
   planMode: PlanMode;
   /** Path of a ripgrep to run, null when there is none. */
   findRipgrep(): string | null;
@@ -121,6 +124,8 @@ export interface ToolServicesOptions {
   isHidden?: (path: string) => boolean;
   /** Default: none. */
   sandbox?: Sandbox;
+  /** Default: there are no secrets. */
+  secrets?: SecretGuard;
   /** Default: never on. */
   planMode?: PlanMode;
 }
@@ -128,11 +133,19 @@ export interface ToolServicesOptions {
 const NO_PLAN_MODE: PlanMode = { isOn: () => false, enter: () => {}, leave: () => "" };
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false, planMode = NO_PLAN_MODE, sandbox = withoutSandbox() } = options;
+  const {
+    env,
+    paths,
+    shadow,
+    isHidden = () => false,
+    planMode = NO_PLAN_MODE,
+    secrets = NO_SECRET_GUARD,
+    sandbox = withoutSandbox(),
+  } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
   const shells = createShells(createWatchdog({ path: env.all.PATH }), sandbox);
-  const background = createBackgroundTasks({ env, shells });
+  const background = createBackgroundTasks({ env, shells, secrets });
   let ripgrep: string | null = null;
   return {
     env,
@@ -140,8 +153,9 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     files: createFileStore({ shadow }),
     shells,
     sandbox,
+    secrets,
     background,
-    sessions: createExecSessions({ shells, background }),
+    sessions: createExecSessions({ shells, background, secrets }),
     planMode,
     // Verifying it reads megabytes: once per process.
     findRipgrep: () => {

@@ -4,6 +4,7 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { ToolError } from "@/lib/errors.ts";
+import { commandEnv } from "./command-env.ts";
 import type { ToolContext, ToolResult } from "./define-tool.ts";
 import {
   LIVE_CHARS_PER_WINDOW,
@@ -13,7 +14,6 @@ import {
   SHELL_TIMEOUT_MS,
 } from "./limits.ts";
 import { BoundedOutput, cleanOverflowFiles, overflowPath } from "./output.ts";
-import { OutputText } from "./output-text.ts";
 import type { ShellCommand } from "./shell.ts";
 import { checkCommandText, findLongSleep } from "./shell-checks.ts";
 
@@ -37,7 +37,7 @@ export async function runShell(request: ShellRequest, context: ToolContext): Pro
   const command: ShellCommand = {
     command: request.command,
     cwd,
-    env: context.services.childEnv({ agentId: context.agentId, conversationId: context.conversationId, cwd }),
+    env: await commandEnv(request.command, { ...context, cwd }),
     strict: context.services.env.bashStrict,
     login: request.login ?? false,
     unconfined: request.unconfined ?? false,
@@ -86,7 +86,7 @@ async function runInForeground(
   const { services, signal } = context;
   signal.throwIfAborted();
   const output = new BoundedOutput({ file: overflowPath(services, context.cwd, "Bash") });
-  const text = new OutputText();
+  const text = services.secrets.openOutput();
   const live = liveOutput(context.onOutput);
   let take = (bytes: Uint8Array): void => {
     const piece = text.push(bytes);
@@ -97,7 +97,9 @@ async function runInForeground(
   const end = await endOf(shell.exited, timeoutMs, signal);
   if (end.kind !== "exited") await shell.kill();
   const open = !(await within(shell.closed, SHELL_DRAIN_MS));
-  output.push(text.finish().text);
+  const rest = text.finish();
+  output.push(rest.text);
+  live(rest.live);
 
   if (end.kind === "aborted") {
     output.finish();

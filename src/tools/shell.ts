@@ -1,5 +1,6 @@
 // Starts shell commands and sees them to their end. A command runs in its own session without a terminal, reads
-// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written.
+// /dev/null, and writes stdout and stderr into one pipe, so that they interleave as they were written. Who must tell
+// them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, statSync } from "node:fs";
@@ -19,6 +20,8 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** What it can read. Default: nothing. */
+  stdin?: string;
   /** Run by this program instead of the usual shell. */
   shell?: string;
   /** As a login shell, which reads the user's profile. */
@@ -45,9 +48,12 @@ export interface RunningShell {
   write?(text: string): void;
 }
 
+type OnBytes = (bytes: Uint8Array) => void;
+
 export interface Shells {
-  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes. */
-  start(command: ShellCommand, onBytes: (bytes: Uint8Array) => void): RunningShell;
+  /** Throws ToolError when it cannot be started. `onBytes` gets the output as it comes, without stderr when there is an
+   *  `onErrorBytes` for it. */
+  start(command: ShellCommand, onBytes: OnBytes, onErrorBytes?: OnBytes): RunningShell;
   /** Keeps a program that is started elsewhere, in a process group of its own, from outliving this process. */
   guard(): Guard;
   /** Ends what is still running, and what finished commands left in their process group. */
@@ -63,6 +69,9 @@ export interface Guard extends Disposable {
 /** A flood of output is garbage as soon as it is read; left alone, the collector lets memory grow with it. */
 const COLLECT_EVERY_BYTES = 8 * 1024 * 1024;
 
+/** Carries PATH past the profile of a login shell. */
+const PATH_VARIABLE = "LETTA_SHELL_PATH";
+
 const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
 
 export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine">): Shells {
@@ -70,7 +79,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
 
-  const start: Shells["start"] = (command, onBytes) => {
+  const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
     const confined = command.unconfined ? null : sandbox.confine(plain);
     const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
@@ -80,10 +89,11 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
     const files: number[] = [];
     try {
       for (const bytes of inputs) files.push(openMemoryFile(bytes));
-      const env = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
+      const env: Record<string, string> = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
+      if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
       child = command.terminal
         ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
-        : spawn(argv, { ...command, env, files }, onBytes);
+        : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes);
     } catch (error) {
       confined?.release();
       watchdog.end(mark);
@@ -156,29 +166,39 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  { cwd, env, stderrFile, files }: Pick<ShellCommand, "cwd" | "env" | "stderrFile"> & { files: number[] },
-  onBytes: (bytes: Uint8Array) => void,
+  {
+    cwd,
+    env,
+    stdin,
+    stderrFile,
+    files,
+  }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile"> & { files: number[] },
+  onBytes: OnBytes,
+  onErrorBytes: OnBytes | undefined,
 ): Spawned {
-  const pipe = openPipe();
+  const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
+  const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
   const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
-  let child: Bun.Subprocess<"ignore", "pipe" | number, "pipe" | number>;
+  let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
-    const output = pipe ? pipe.writeFd : "pipe";
+    const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdio: ["ignore", output, stderrFd ?? output, ...files], detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdio: [input, out, stderrFd ?? err, ...files], detached: true });
   } catch (error) {
-    if (pipe) closeSync(pipe.readFd);
+    for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
-    if (pipe) closeSync(pipe.writeFd);
+    for (const pipe of pipes) closeSync(pipe.writeFd);
     if (stderrFd !== null) closeSync(stderrFd);
   }
-  const streams = pipe
-    ? [Bun.file(pipe.readFd).stream()]
-    : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
+  const streams =
+    pipes.length > 0
+      ? pipes.map((pipe) => Bun.file(pipe.readFd).stream())
+      : [child.stdout, child.stderr].filter((stream) => stream instanceof ReadableStream);
   const readers = streams.map((stream) => stream.getReader());
-  const closed = Promise.all(readers.map((reader) => pump(reader, onBytes))).then(() => {
-    if (pipe) closeSync(pipe.readFd);
+  const sinks = [onBytes, onErrorBytes ?? onBytes];
+  const closed = Promise.all(readers.map((reader, index) => pump(reader, sinks[index] ?? onBytes))).then(() => {
+    for (const pipe of pipes) closeSync(pipe.readFd);
   });
   return {
     pid: child.pid,
@@ -216,7 +236,10 @@ async function pump(
 
 function shellCommand({ command, env, strict = false, shell: program, login = false }: ShellCommand): string[] {
   const path = env.PATH;
-  if (program !== undefined) return [program, login && takesLogin(program) ? "-lc" : "-c", command];
+  // Profiles set PATH anew on many systems; what was on it stays reachable. On the first line: numbers stay right.
+  const profiled = `PATH="$PATH:$${PATH_VARIABLE}"; ${command}`;
+  if (program !== undefined)
+    return login && takesLogin(program) ? [program, "-lc", profiled] : [program, "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
       const found = Bun.which(name, path === undefined ? {} : { PATH: path });
@@ -229,7 +252,8 @@ function shellCommand({ command, env, strict = false, shell: program, login = fa
     const utf8 = "[Console]::OutputEncoding = [System.Text.Encoding]::UTF8; ";
     return shell ? [shell, "-NoProfile", "-Command", utf8 + command] : ["cmd.exe", "/d", "/s", "/c", command];
   }
-  const text = strict ? `set -euo pipefail\n${command}` : command;
+  const own = login ? profiled : command;
+  const text = strict ? `set -euo pipefail\n${own}` : own;
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);

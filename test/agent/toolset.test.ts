@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findSavedToolset, saveToolset } from "@/agent/toolset.ts";
+import { copyToolset, findSavedToolset, saveToolset } from "@/agent/toolset.ts";
 import type { UserSettings } from "@/store/settings.ts";
 
 function host(user: UserSettings) {
@@ -18,6 +18,15 @@ test("a conversation's choice beats its agent's, and auto forgets", async () => 
   expect(user.agents).toEqual([{ agentId: "a", baseUrl: "here", pinned: true, mine: 1, toolset: "codex" }]);
   await saveToolset(host(user), { agentId: "a", conversationId: "default" }, "auto");
   expect(user.agents).toEqual([{ agentId: "a", baseUrl: "here", pinned: true, mine: 1 }]);
+});
+
+test("a copy of a conversation keeps its choice", async () => {
+  const user: UserSettings = {
+    agents: [{ agentId: "a", baseUrl: "here", toolset: "codex", toolsetsByConversation: { c1: "gemini" } }],
+  };
+  await copyToolset(host(user), { agentId: "a", conversationId: "c1" }, "c2");
+  await copyToolset(host(user), { agentId: "a", conversationId: "default" }, "c3");
+  expect(user.agents![0]!.toolsetsByConversation).toEqual({ c1: "gemini", c2: "gemini" });
 });
 
 test("entries of other servers and names of other versions do not count", () => {

@@ -30,3 +30,17 @@ test("Ctrl-C at the question stores nothing", async () => {
   expect(await pty.exited).toBe(130);
   expect(server.listings).toHaveLength(0);
 }, 60_000);
+
+test("a second question can be asked: the window of an endpoint that does not tell it", async () => {
+  await using server = await startModelServer([], { models: [{ id: "m" }] });
+  using home = tempHome();
+  const args = ["connect", "openai-compatible", "--name", "mine", "--base-url", `${server.url}/v1`];
+  await using pty = await openPty(args, { home, env: ENV });
+  await pty.waitFor(/API key \(Enter: none\): /);
+  // Typed ahead: what follows the first line belongs to the next question.
+  pty.type("\r24000\r");
+  await pty.waitFor(/Context window of \S+, in tokens/);
+  await pty.waitFor(/Next: /);
+  expect(await pty.exited).toBe(0);
+  expect(readFileSync(join(home.path, ".letta/local/providers/auth.json"), "utf8")).toContain("24000");
+}, 60_000);

@@ -12,6 +12,7 @@ import type { StreamChunk } from "@/backend/wire.ts";
 import type { StoreApp } from "@/commands/context.ts";
 import type { Io } from "@/commands/io.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
+import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
@@ -85,7 +86,8 @@ export async function tempApp(
   let now = START;
   const db = openDatabase(core.paths.database);
   const backend = createLocalBackend({ db, models, now: () => (now += 1000) });
-  return { ...core, models, backend, serverKey: `local:${core.paths.local}` };
+  const agentSecrets = openAgentSecrets({ ...core, keychain: null });
+  return { ...core, models, backend, agentSecrets, serverKey: `local:${core.paths.local}` };
 }
 
 export const START = Date.parse("2026-03-01T10:00:00.000Z");

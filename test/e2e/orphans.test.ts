@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { jsonLines, spawnLetta, tempHome } from "../support/binary.ts";
-import { startModelServer } from "../support/model-server.ts";
-import { headless } from "../support/protocols.ts";
+import { type ScriptedToolCall, startModelServer } from "../support/model-server.ts";
+import { CHAT, headless } from "../support/protocols.ts";
 
 const COMMANDS = {
   plain: "echo ready; sleep SECONDS",
@@ -14,17 +14,41 @@ const COMMANDS = {
   stubborn: "trap '' TERM INT HUP; echo ready; sleep SECONDS; sleep SECONDS",
 };
 
+/** On a terminal, where jobs get process groups of their own. */
+const ON_TERMINAL = {
+  terminal: "set -m; sleep SECONDS & echo ready; sleep SECONDS",
+  "stubborn terminal": "trap '' TERM INT HUP; setsid nohup sleep SECONDS & echo ready; sleep SECONDS; sleep SECONDS",
+};
+
+test.each(
+  Object.keys(ON_TERMINAL).flatMap((name) =>
+    (["SIGTERM", "SIGKILL"] as const).map((signal) => [signal, name] as const),
+  ),
+)("%s during a command on a %s", async (signal, name) => {
+  const cmd = ON_TERMINAL[name as keyof typeof ON_TERMINAL];
+  await killDuring(signal, cmd, (text) => ({ name: "exec_command", args: { cmd: text, tty: true } }), "codex");
+});
+
 const CASES = Object.keys(COMMANDS).flatMap((name) =>
   (["SIGTERM", "SIGKILL", "SIGINT"] as const).map((signal) => [signal, name as keyof typeof COMMANDS] as const),
 );
 
-test.each(CASES)("%s during a %s command", async (signal, name) => {
+test.each(CASES)("%s during a %s command", (signal, name) =>
+  killDuring(signal, COMMANDS[name], (command) => ({ name: "Bash", args: { command } }), "default"),
+);
+
+async function killDuring(
+  signal: NodeJS.Signals,
+  text: string,
+  call: (command: string) => ScriptedToolCall,
+  toolset: string,
+): Promise<void> {
   using home = tempHome();
   // A duration nobody else sleeps: it finds our processes.
   const seconds = `9${crypto.getRandomValues(new Uint32Array(1))[0]}`;
-  const command = `${COMMANDS[name].replaceAll("SECONDS", seconds)}; true`.replace("ready", "ready > started");
-  await using server = await startModelServer([{ toolCalls: [{ id: "a", name: "Bash", args: { command } }] }]);
-  const { args, env } = headless(server.url, ["--yolo", "--output-format", "stream-json", "x"]);
+  const command = `${text.replaceAll("SECONDS", seconds)}; true`.replace("ready", "ready > started");
+  await using server = await startModelServer([{ toolCalls: [{ ...call(command), id: "a" }] }]);
+  const { args, env } = headless(server.url, ["--yolo", "--output-format", "stream-json", "x"], CHAT, toolset);
   await using letta = await spawnLetta(args, { home, env });
   letta.child.stdin.end();
   await until(() => Bun.file(`${home.workdir}/started`).exists());
@@ -38,7 +62,7 @@ test.each(CASES)("%s during a %s command", async (signal, name) => {
     expect(jsonLines(stdout).at(-1)).toMatchObject({ type: "result", subtype: "interrupted" });
     expect(exitCode).toBe(signal === "SIGTERM" ? 143 : 130);
   }
-});
+}
 
 function sleepers(seconds: string): number {
   return readdirSync("/proc").filter((pid) => {

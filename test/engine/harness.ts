@@ -5,6 +5,8 @@ import * as v from "valibot";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import { createEngine, type Engine } from "@/engine/engine.ts";
 import type { Decision, EngineEvent, TurnInput, TurnResult } from "@/engine/events.ts";
+import { createHooks } from "@/hooks/service.ts";
+import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import type { PermissionChecker, RuleSuggestion, Verdict } from "@/permissions/types.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -12,6 +14,7 @@ import { readEnv } from "@/store/env.ts";
 import { createJournal } from "@/store/journal.ts";
 import { createLeases } from "@/store/leases.ts";
 import { resolvePaths } from "@/store/paths.ts";
+import type { UserSettings } from "@/store/settings.ts";
 import { type AnyTool, defineTool, type ToolContext } from "@/tools/define-tool.ts";
 import { createToolServices } from "@/tools/services.ts";
 import type { FakeModel } from "../support/fake-model.ts";
@@ -69,8 +72,20 @@ export function tools(run: Run = async () => "done"): AnyTool[] {
   );
 }
 
-export async function harness(model: FakeModel, available = tools(), db = openDatabase(":memory:")): Promise<Harness> {
+export async function harness(
+  model: FakeModel,
+  available = tools(),
+  db = openDatabase(":memory:"),
+  hookSettings?: UserSettings["hooks"],
+): Promise<Harness> {
   const env = readEnv({ HOME: "/nonexistent", PATH: process.env.PATH });
+  const services = createToolServices({ env, paths: resolvePaths(env), shadow: null });
+  const hooks = createHooks({
+    settings: { user: { hooks: hookSettings }, project: {}, local: {}, projectRoot: null },
+    trust: { accepts: () => false },
+    services,
+    models: model,
+  });
   const backend = createLocalBackend({ db, models: model });
   const journal = createJournal(db);
   const permissions = checker();
@@ -79,7 +94,10 @@ export async function harness(model: FakeModel, available = tools(), db = openDa
     backend,
     selectTools: () => available,
     permissions,
-    services: createToolServices({ env, paths: resolvePaths(env), shadow: null }),
+    services,
+    hooks,
+    sessionHooks: createSessionHooks(hooks, () => "/"),
+    openRedaction: async () => (text) => text,
     leases: createLeases(db),
     journal,
     clientState: createClientState(db),

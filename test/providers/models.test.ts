@@ -89,10 +89,13 @@ test("a limit nobody knows is not sent", async () => {
   await call(adapter, request("vllm/m"));
   await call(adapter, request("vllm/m", { settings: { max_output_tokens: 500 } }));
   await call(adapter, request("openai/gpt-of-tomorrow"));
+  await call(adapter, request("gemini/gemini-of-tomorrow"));
+  await call(adapter, request("gemini/gemini-of-tomorrow", { settings: { max_output_tokens: 500 } }));
   const limits = server.requests.map(
-    ({ body }) => body.max_tokens ?? body.max_completion_tokens ?? body.max_output_tokens,
+    ({ body }) =>
+      body.max_tokens ?? body.max_completion_tokens ?? body.max_output_tokens ?? body.generationConfig?.maxOutputTokens,
   );
-  expect(limits).toEqual([undefined, 500, undefined]);
+  expect(limits).toEqual([undefined, 500, undefined, undefined, 500]);
 });
 
 test("an endpoint without a key gets no Authorization header", async () => {

@@ -70,6 +70,7 @@ async function context(root: string, cwd = join(root, "project")): Promise<Remin
     settings,
     permissions: createPermissionChecker({ settings, trust, paths, cwd, interactive: true }),
     clientState: memoryState(),
+    secretNames: () => [],
     version: "1.2.3",
     systemInfo: true,
     now: new Date("2026-11-30T10:00:00Z"),
@@ -119,6 +120,25 @@ test("what changed is said again: mode, directory, instructions", async () => {
   expect(await collectReminders(given)).toEqual(["The project's instruction files no longer apply here."]);
   const moved = { ...given, cwd: join(root, "home") };
   expect((await collectReminders(moved))[0]).toContain(`before, it was ${given.cwd}`);
+});
+
+test("secrets are told by name, when they change and when the last one is gone", async () => {
+  const given = await context(tree({}));
+  let names: string[] = [];
+  given.secretNames = () => names;
+  await collectReminders(given);
+  names = ["A_TOKEN", "B_TOKEN"];
+  const [told, ...others] = await collectReminders(given);
+  expect(others).toEqual([]);
+  expect(told).toContain("`$A_TOKEN`, `$B_TOKEN`");
+  expect(await collectReminders(given)).toEqual([]);
+  names = [];
+  expect(await collectReminders(given)).toEqual(["There are no secrets for shell commands any more."]);
+  expect(await collectReminders(given)).toEqual([]);
+  given.secretNames = () => {
+    throw new Error("damaged");
+  };
+  expect(await collectReminders(given)).toEqual([]);
 });
 
 test("no system information when it is switched off", async () => {

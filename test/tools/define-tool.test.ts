@@ -23,6 +23,7 @@ test.each([
   ["as it is", { file_path: "a" }, { file_path: "a", all: false }],
   ["a number sent as text", { file_path: "a", offset: " 12 " }, { file_path: "a", offset: 12, all: false }],
   ["a boolean sent as text", { file_path: "a", all: "True" }, { file_path: "a", all: true }],
+  ["a number for a text", { file_path: 7 }, { file_path: "7", all: false }],
   ["null for not given", { file_path: "a", offset: null }, { file_path: "a", all: false }],
 ])("parse takes %s", (_, args, parsed) => expect(sample.parse(args)).toEqual(parsed as never));
 

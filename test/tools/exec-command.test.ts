@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { execCommandTool } from "@/tools/exec-command.ts";
 import { writeStdinTool } from "@/tools/write-stdin.ts";
@@ -145,4 +145,23 @@ test.each([
   [{ cmd: "echo \u202e" }, "invisible character"],
 ])("%j is refused", async (args, message) => {
   await expect(exec(args)).rejects.toThrow(message);
+});
+
+test("a login shell reads the profile, and still finds what was on PATH", async () => {
+  const profile = join(bench.home, ".bash_profile");
+  writeFileSync(profile, "PATH=/usr/bin:/bin\nFROM_PROFILE=yes\n");
+  const path = join(bench.cwd, "own-bin");
+  mkdirSync(path);
+  writeFileSync(join(path, "own-tool"), "#!/bin/sh\necho found\n", { mode: 0o755 });
+  const services = {
+    ...bench.services,
+    childEnv: (context: Parameters<typeof bench.services.childEnv>[0]) => ({
+      ...bench.services.childEnv(context),
+      PATH: `${path}:/usr/bin:/bin`,
+    }),
+  };
+  const run = async (args: object) =>
+    parts((await exec({ cmd: "own-tool; echo $FROM_PROFILE", ...args }, { services })).output);
+  expect(await run({ login: true })).toMatchObject({ text: "found\nyes" });
+  expect(await run({ login: false })).toMatchObject({ text: "found" });
 });

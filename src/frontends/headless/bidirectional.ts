@@ -117,6 +117,7 @@ class DuplexSession {
       ...turnInput(session, this.#options),
       content: batch.content,
       approver: this.#requests.closed ? "nobody" : "front_end",
+      automatic: batch.automatic,
     });
     this.#turn = turn;
     this.#saidBlocked = false;

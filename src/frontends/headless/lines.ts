@@ -38,7 +38,7 @@ export function toLines(event: EngineEvent, { partial, now }: LineOptions): Line
           tool_call: wireCall(event.call),
           reason: event.reason.detail,
           matched_rule: event.reason.rule ?? null,
-          uuid: `decision-${event.call.toolCallId}`,
+          uuid: `decision-${event.call.toolCallId}${event.again ? "-again" : ""}`,
         },
       ];
     case "tool_started": {

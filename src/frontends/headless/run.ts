@@ -36,6 +36,7 @@ export async function runHeadless(app: App, run: HeadlessRun, io: HeadlessIo): P
   if (run.dryRun) return printDryRun(app, plan, run, io);
   const session = await openSession(app, plan);
   io.session = session;
+  app.sessionHooks.begin(session);
   io.lines.sessionId = session.ephemeral ? "ephemeral" : session.agent.id;
   await io.output.line(initLine(app, session, run));
   await noteWarnings(app, session, run, io);

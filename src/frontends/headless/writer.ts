@@ -5,6 +5,7 @@
 import { write } from "node:fs";
 import { type LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { isReaderGone, stdoutError } from "@/lib/output-error.ts";
+import { watchReader } from "@/lib/reader-watch.ts";
 
 /** Bytes that may wait before callers do. */
 const HIGH_WATER_BYTES = 256 * 1024;
@@ -16,7 +17,8 @@ export interface Writer {
   write(text: string): Promise<void>;
   /** Resolves when everything was written, or writing has ended for good. */
   drain(): Promise<void>;
-  /** Nobody reads any more, or nothing can be written. Aborts once. */
+  /** Nobody reads any more, or nothing can be written. Aborts once; a reader that left is noticed within a second, also
+   *  while there is nothing to write. */
   readonly closed: AbortSignal;
   /** Why writing ended: null while open and when the reader simply left. */
   readonly failure: LettaError | null;
@@ -37,6 +39,7 @@ class DescriptorWriter implements Writer {
 
   constructor(fd: number) {
     this.#fd = fd;
+    watchReader(fd, () => this.#stop());
   }
 
   get closed(): AbortSignal {
@@ -89,9 +92,13 @@ class DescriptorWriter implements Writer {
   }
 
   #end(error: unknown): void {
+    if (!isReaderGone(error)) this.#failure = stdoutError(error);
+    this.#stop();
+  }
+
+  #stop(): void {
     this.#waiting = [];
     this.#waitingBytes = 0;
-    if (!isReaderGone(error)) this.#failure = stdoutError(error);
     this.#closed.abort();
   }
 }

@@ -108,7 +108,9 @@ async function runPart(script: string, words: string[], { app, ref }: ReplSessio
   const exitCode = await shell.exited;
   await shell.closed;
   clearTimeout(timer);
-  const text = toPlainText(output.slice(0, SHELL_OUTPUT_CHARS)).trim();
+  // It becomes part of a message.
+  const plain = toPlainText(output.slice(0, SHELL_OUTPUT_CHARS)).trim();
+  const text = app.services.secrets.redactor.redact(plain);
   return exitCode === 0 ? text : `${text}\n(\`${script}\` ended with exit code ${exitCode})`.trim();
 }
 

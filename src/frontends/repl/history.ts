@@ -46,9 +46,10 @@ export function createHistory(file: string, project: string): History {
   };
 }
 
-/** True for lines that hold a credential: `/connect provider key`, and anything that looks like a key on its own. */
+/** True for lines that hold a credential: `/connect provider key`, `/secret set NAME value`, and anything that looks like a key on its own. */
 export function isSecret(text: string): boolean {
   if (/^\/connect\s+\S+\s+\S/.test(text) || /^!?\s*letta\s+connect\s+\S+\s+\S/.test(text)) return true;
+  if (/^\/secret\s+set\s+\S+\s+\S/.test(text)) return true;
   if (/(?:^|[\s"'=:])(?:sk|pk|rk|ghp|gho|ghs|xox[abp]|AIza|glpat|key)[-_][\w-]{16,}/.test(text)) return true;
   return /\b(?:api[-_]?key|token|secret|password)["']?\s*[=:]\s*["']?\S{8,}/i.test(text);
 }

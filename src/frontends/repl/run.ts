@@ -75,6 +75,7 @@ async function begin(session: ReplSession, initialPrompt: string | undefined): P
     session.history.load();
     await showBackfill(session);
     await askTrust(session);
+    session.app.sessionHooks.begin(session);
     if (session.model === "") await offerModel(session);
     if (initialPrompt) session.send(initialPrompt);
     session.markStarted();

@@ -310,7 +310,8 @@ export class ReplSession {
       return this.#refuse(text, `/${command.name} has to wait until the agent is done.`);
     if (this.#command || this.#shell.startedAt !== null)
       return this.#refuse(text, `/${this.#command?.name ?? "shell"} is still running.`);
-    if (this.ui.interactive) this.renderer.print(this.echo(/^\/connect\s/.test(text) ? "/connect …" : text), "user");
+    const shown = command.echo && args ? `/${command.name} ${command.echo(args)}` : text;
+    if (this.ui.interactive) this.renderer.print(this.echo(shown), "user");
     let running: Promise<void> | undefined;
     try {
       running = command.run(args, this) ?? undefined;

@@ -79,7 +79,7 @@ function bullet(result: ToolOutcome, theme: Theme): string {
 function resultLines(finished: FinishedCall, { theme, columns, cwd, expandable }: ToolViewOptions): string[] {
   const { call, result, live, seenDiff } = finished;
   const room = Math.max(16, columns - 6);
-  const text = contentText(result.output);
+  const text = withoutEnvelope(contentText(result.output));
   if (result.outcome === "interrupted") return [theme.yellow("interrupted")];
   if (result.outcome === "denied") return [theme.yellow(truncate(toPlainLine(text) || "denied", room))];
   if (result.status === "error") return shortened(text, room, { theme, expandable }).map(theme.red);
@@ -116,6 +116,18 @@ function shortened(
   const more = lines.length - shown.length;
   return more > 0 ? [theme.dim(`… ${plural(more, "more line")}${expandable ? " (Ctrl-O)" : ""}`), ...shown] : shown;
 }
+
+/** What a model needs to go on with a session says nothing to people; its output and its end do. */
+function withoutEnvelope(text: string): string {
+  const match = ENVELOPE.exec(text);
+  if (!match) return text;
+  const [head, state = ""] = match;
+  const end = state === "Process exited with code 0" ? "" : `\n${state}`;
+  return text.slice(head.length) + end;
+}
+
+const ENVELOPE =
+  /^Chunk ID: [0-9a-f]{6}\nWall time: [\d.]+ seconds\n(Process .*)\nOriginal token count: \d+\nOutput:\n/;
 
 function outputLines(text: string): string[] {
   return toPlainText(text)

@@ -42,6 +42,7 @@ export class TurnRunner {
         content: batch.content,
         otid: crypto.randomUUID(),
         approver: "front_end",
+        automatic: batch.automatic,
         ...(session.modelOverride && { model: session.modelOverride }),
         ...(session.systemOverride !== undefined && { system: session.systemOverride }),
         ...(notes.length > 0 && { reminders: notes }),
@@ -92,8 +93,7 @@ export class TurnRunner {
 
   #announce(batch: QueueBatch): void {
     const { renderer, ui } = this.session;
-    if (!batch.items.every((item) => item.source === "user"))
-      renderer.print([ui.theme.dim("A background task has news for the agent.")], "user");
+    if (batch.automatic) renderer.print([ui.theme.dim("A background task has news for the agent.")], "user");
     else if (ui.interactive) renderer.print(this.session.echo(contentText(batch.content)), "user");
   }
 
@@ -138,6 +138,9 @@ export class TurnRunner {
       if (event.type === "turn_ended" && event.result.error?.code === "busy")
         busy = new LettaError("busy", event.result.error.message);
       else this.#onEvent(event, turn, ended.signal);
+      // A hook refused it, nothing was sent: the text is still the user's.
+      if (event.type === "turn_ended" && event.result.error?.code === "denied" && event.result.steps === 0)
+        this.#giveBack(input.content);
       ui.refresh();
       await ui.drain();
     }

@@ -159,6 +159,13 @@ test("a reader that leaves: the turn is aborted, exit 0, nothing on stderr but t
   expect(await shell(script, "flood")).toEqual({ stdout: "3", stderr: "aborted", exitCode: 0 });
 });
 
+test("a reader that leaves while there is nothing to write ends the turn, too", async () => {
+  const script = "set -o pipefail; LETTA -p hi --output-format stream-json | head -n 2 | wc -l";
+  const startedAt = performance.now();
+  expect(await shell(script, "wait")).toEqual({ stdout: "2", stderr: "", exitCode: 0 });
+  expect(performance.now() - startedAt).toBeLessThan(4000);
+}, 10_000);
+
 test("a full device: exit 1 with a message, the turn aborted", async () => {
   const { stderr, exitCode } = await shell("LETTA -p hi --output-format stream-json > /dev/full", "flood");
   expect(stderr).toEndWith("Error: cannot write to standard output: no space left on device");

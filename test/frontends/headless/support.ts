@@ -11,9 +11,12 @@ import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { createOutput } from "@/frontends/headless/output.ts";
 import { type HeadlessRun, runHeadless } from "@/frontends/headless/run.ts";
 import type { Writer } from "@/frontends/headless/writer.ts";
+import { createHooks } from "@/hooks/service.ts";
+import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
 import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
+import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
@@ -47,6 +50,7 @@ export async function openTestApp(
   const models = createScriptedAdapter([]);
   const backend = createLocalBackend({ db, models });
   const services = createToolServices({ env, paths, shadow: null });
+  const hooks = createHooks({ settings, trust, services, models });
   const tools = createToolRegistry(builtinTools());
   const close = async () => {
     await services.background.stopAll();
@@ -74,6 +78,9 @@ export async function openTestApp(
     selectTools: ({ interactive }) =>
       tools.select({ toolset: "default", interactive, ...(offered && { only: offered }) }),
     services,
+    hooks,
+    agentSecrets: openAgentSecrets({ env, paths }),
+    sessionHooks: createSessionHooks(hooks, () => cwd),
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),
     serverKey: `local:${paths.local}`,

@@ -208,3 +208,54 @@ test.each([
   const state = { activity: "Running Bash", elapsedMs: 12_300, tokens: 1500, frame: "⠋" };
   expect(busyLine(state, createTheme(false), columns)).toBe(expected);
 });
+
+test("of a session people see what it wrote and how it ended, and plans of every family", () => {
+  const view = (tool: string, args: Record<string, unknown>, output: string, status: "success" | "error" = "success") =>
+    finishedLines(
+      {
+        call: { toolCallId: "c", tool, argumentsText: "", args, title: "t" },
+        result: { status, output, outcome: "executed" },
+        durationMs: 1,
+        live: true,
+        seenDiff: false,
+      },
+      { theme: createTheme(false), columns: 60, cwd: "/w", expandable: false },
+    ).slice(1);
+  const envelope = (state: string) =>
+    `Chunk ID: 0a1b2c\nWall time: 0.1000 seconds\n${state}\nOriginal token count: 1\nOutput:\nhi`;
+  expect(view("exec_command", {}, envelope("Process exited with code 0"))).toEqual(["  └ hi"]);
+  expect(view("exec_command", {}, envelope("Process exited with code 3"), "error")).toEqual([
+    "  └ hi",
+    "    Process exited with code 3",
+  ]);
+  expect(view("write_stdin", {}, envelope("Process running with session ID 4"))).toEqual([
+    "  └ hi",
+    "    Process running with session ID 4",
+  ]);
+  const items = ["  └ ☒ a", "    ☐ b"];
+  const [done, open] = ["completed", "pending"];
+  expect(
+    view(
+      "UpdatePlan",
+      {
+        plan: [
+          { step: "a", status: done },
+          { step: "b", status: open },
+        ],
+      },
+      "ok",
+    ),
+  ).toEqual(items);
+  expect(
+    view(
+      "WriteTodos",
+      {
+        todos: [
+          { description: "a", status: "cancelled" },
+          { description: "b", status: open },
+        ],
+      },
+      "ok",
+    ),
+  ).toEqual(items);
+});

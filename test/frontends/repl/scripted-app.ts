@@ -10,6 +10,7 @@ import { LettaError } from "@/lib/errors.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
+import { NO_SECRET_GUARD } from "@/tools/secret-guard.ts";
 
 /** What a turn does: an event is emitted; a function may wait, look at the input, or emit by itself. */
 export type Step = EventBody | ((turn: ScriptedTurn) => Promise<void> | void);
@@ -247,6 +248,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
     services: {
       shells: unused("shells"),
       childEnv: () => ({}),
+      secrets: NO_SECRET_GUARD,
       background: { onFinished: () => () => {} },
     },
     backend: {
@@ -289,6 +291,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       },
       compact: unused("compaction"),
     },
+    sessionHooks: { begin() {} },
     close: async () => {},
   };
   return { app: parts as unknown as App, turns, conversations, queues };

@@ -8,6 +8,8 @@ export interface ReplCommand {
   /** Arguments for people, for example `[id]`. */
   args?: string;
   summary: string;
+  /** Arguments as they stand in the scrollback. Default: as typed. */
+  echo?(args: string): string;
   /** May run while a turn does. Others are refused then, and what was typed is kept. */
   whileBusy?: boolean;
   /** Throws LettaError for what the user should read. */

@@ -4,6 +4,7 @@ export const connect: ReplCommand = {
   name: "connect",
   args: "[provider [key]]",
   summary: "Connect a model provider",
+  echo: () => "…",
   async run(args, session) {
     const { connectInteractively } = await import("../connect.ts");
     await connectInteractively(args, session);

@@ -1,3 +1,4 @@
+import { copyToolset } from "@/agent/toolset.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const fork: ReplCommand = {
@@ -8,6 +9,7 @@ export const fork: ReplCommand = {
     const { backend } = session.app;
     const { agentId } = session.ref;
     const copy = await backend.forkConversation(session.ref);
+    await copyToolset(session.app, session.ref, copy.id);
     if (args) await backend.updateConversation({ agentId, conversationId: copy.id }, { summary: args });
     await session.switchTo({ agentId, conversationId: copy.id });
     session.say("Now in a copy; the original stays as it is.");

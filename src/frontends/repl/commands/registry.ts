@@ -11,6 +11,7 @@ import { context } from "./context.ts";
 import { exit } from "./exit.ts";
 import { fork } from "./fork.ts";
 import { help } from "./help.ts";
+import { hooks } from "./hooks.ts";
 import { mode } from "./mode.ts";
 import { model } from "./model.ts";
 import { newConversation } from "./new.ts";
@@ -20,6 +21,7 @@ import { queue } from "./queue.ts";
 import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
 import { search } from "./search.ts";
+import { secret } from "./secret.ts";
 import { steer } from "./steer.ts";
 import { toolset } from "./toolset.ts";
 import { undo } from "./undo.ts";
@@ -44,6 +46,8 @@ export const COMMANDS: readonly ReplCommand[] = [
   search,
   permissions,
   mode,
+  hooks,
+  secret,
   queue,
   steer,
   undo,

@@ -1,0 +1,189 @@
+// Secrets an agent's commands may use by name (`$GITHUB_TOKEN`): in the OS keychain where there is one, else in a 0600
+// file. The file always holds the names, so that they can be listed without asking the keychain.
+
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import * as v from "valibot";
+import { errorMessage, LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
+import { MIN_SECRET_CHARS, type SecretValue } from "@/lib/redactor.ts";
+import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
+import type { Env } from "./env.ts";
+import type { Paths } from "./paths.ts";
+import { type Keychain, osKeychain, withinLimit } from "./secrets.ts";
+
+export interface AgentSecrets {
+  /** The file: what is stored changes when it does. */
+  readonly file: string;
+  /** Where values are kept, for people. */
+  readonly location: string;
+  /** Sorted. */
+  names(agentId: string): string[];
+  /** Throws `usage` for a name or value that cannot be used. */
+  set(agentId: string, name: string, value: string): Promise<void>;
+  /** False when there was none. */
+  unset(agentId: string, name: string): Promise<boolean>;
+  /** Throws `auth` when the keychain does not give it; null when there is none. */
+  find(agentId: string, name: string): Promise<string | null>;
+  /** Of all agents; what the keychain does not give is left out. */
+  list(): Promise<SecretValue[]>;
+}
+
+const SecretSchema = v.looseObject({ value: v.optional(v.string()), keychain: v.optional(v.boolean()) });
+const FileSchema = v.looseObject({
+  version: v.literal(1),
+  agents: v.record(v.string(), v.record(v.string(), SecretSchema)),
+});
+type SecretsFile = v.InferOutput<typeof FileSchema>;
+
+const NAME = /^[A-Z_][A-Z0-9_]*$/;
+/** Variables that steer programs: as a secret they would change what every command means. */
+const STEERING =
+  /^(?:PATH|HOME|SHELL|PWD|IFS|ENV|BASH_ENV|PS\d|PROMPT_COMMAND|TERM|USER|TMPDIR|EDITOR|PAGER|PYTHON(?:PATH|STARTUP|HOME)|PERL5(?:LIB|OPT)|RUBY(?:LIB|OPT)|NODE_(?:OPTIONS|PATH)|(?:LD|DYLD|BUN)_.*|LETTA_(?!API_KEY$).*|GIT_(?:SSH|EXEC|CONFIG|PAGER|EDITOR|ASKPASS|PROXY|DIR|WORK|EXTERNAL).*)$/;
+const MAX_VALUE_CHARS = 64_000;
+
+export function openAgentSecrets({
+  env,
+  paths,
+  keychain = osKeychain(env),
+}: {
+  env: Env;
+  paths: Paths;
+  keychain?: Keychain | null;
+}): AgentSecrets {
+  const file = paths.agentSecrets;
+  let usable = keychain !== null;
+  /** What the keychain gave, so that it is asked once. */
+  const given = new Map<string, string>();
+
+  async function fromKeychain(agentId: string, name: string): Promise<string | null> {
+    const key = keychainName(agentId, name);
+    const known = given.get(key);
+    if (known !== undefined) return known;
+    if (keychain === null) throw new Error("there is no keychain here");
+    const value = await withinLimit(keychain.get(key));
+    if (value !== null) given.set(key, value);
+    return value;
+  }
+
+  async function saveInKeychain(agentId: string, name: string, value: string): Promise<boolean> {
+    if (keychain === null || !usable) return false;
+    try {
+      await withinLimit(keychain.set(keychainName(agentId, name), value));
+      given.set(keychainName(agentId, name), value);
+      return true;
+    } catch {
+      usable = false; // Locked, absent or silent: the file is the place then.
+      return false;
+    }
+  }
+
+  return {
+    file,
+    get location() {
+      return usable ? "OS keychain" : file;
+    },
+    names: (agentId) => Object.keys(readSecretsFile(file).agents[agentId] ?? {}).sort(),
+    async set(agentId, name, value) {
+      checkSecret(name, value);
+      const inKeychain = await saveInKeychain(agentId, name, value);
+      await changeFile(file, (content) => {
+        content.agents[agentId] = {
+          ...content.agents[agentId],
+          [name]: inKeychain ? { keychain: true } : { value },
+        };
+      });
+    },
+    async unset(agentId, name) {
+      const entry = readSecretsFile(file).agents[agentId]?.[name];
+      if (entry === undefined) return false;
+      await changeFile(file, (content) => {
+        delete content.agents[agentId]?.[name];
+      });
+      given.delete(keychainName(agentId, name));
+      if (entry.keychain && keychain !== null) {
+        const gone = (): void => {}; // An entry nobody refers to any more.
+        await withinLimit(keychain.delete(keychainName(agentId, name))).then(gone, gone);
+      }
+      return true;
+    },
+    async find(agentId, name) {
+      const entry = readSecretsFile(file).agents[agentId]?.[name];
+      if (entry === undefined) return null;
+      if (!entry.keychain) return entry.value ?? null;
+      try {
+        return await fromKeychain(agentId, name);
+      } catch (error) {
+        throw new LettaError("auth", `the OS keychain did not give the secret ${name}: ${errorMessage(error)}`, {
+          cause: error,
+          hint: `Unlock the keychain, or set it again: letta secret set ${name}`,
+        });
+      }
+    },
+    async list() {
+      const { agents } = readSecretsFile(file);
+      const found = Object.entries(agents).flatMap(([agentId, secrets]) =>
+        Object.entries(secrets).map(async ([name, entry]) => {
+          const nothing = (): null => null; // It cannot be printed either.
+          const value = entry.keychain ? await fromKeychain(agentId, name).catch(nothing) : entry.value;
+          return value ? [{ name, value }] : [];
+        }),
+      );
+      return (await Promise.all(found)).flat();
+    },
+  };
+}
+
+function checkSecret(name: string, value: string): void {
+  if (!NAME.test(name)) {
+    throw new LettaError("usage", `"${name}" cannot be the name of a secret`, {
+      hint: "Capital letters, digits and _, not beginning with a digit: GITHUB_TOKEN",
+    });
+  }
+  if (STEERING.test(name)) {
+    throw new LettaError("usage", `${name} steers programs and cannot be the name of a secret`, {
+      hint: `Choose a name of its own, for example MY_${name}`,
+    });
+  }
+  if (value.trim().length < MIN_SECRET_CHARS) {
+    throw new LettaError("usage", `a secret has at least ${MIN_SECRET_CHARS} characters`, {
+      hint: "A shorter one could not be kept out of what the model reads.",
+    });
+  }
+  if (value.length > MAX_VALUE_CHARS || value.includes("\0")) {
+    throw new LettaError("usage", `a secret has at most ${MAX_VALUE_CHARS} characters, none of them NUL`);
+  }
+}
+
+function keychainName(agentId: string, name: string): string {
+  return `agent-secret/${agentId}/${name}`;
+}
+
+function readSecretsFile(file: string): SecretsFile {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return { version: 1, agents: {} };
+    throw new LettaError("storage", `cannot read ${file}: ${systemReason(error)}`, { cause: error });
+  }
+  try {
+    return v.parse(FileSchema, JSON.parse(text));
+  } catch {
+    // Not the parser's own words, which may quote a value.
+    throw new LettaError("invalid_data", `cannot use ${file}: it is damaged`, {
+      hint: "Repair the file or move it away, then set the secrets again. It was not changed.",
+    });
+  }
+}
+
+async function changeFile(file: string, change: (content: SecretsFile) => void): Promise<void> {
+  await withFileLock(file, () => {
+    const content = readSecretsFile(file);
+    change(content);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileAtomic(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+    if (process.platform === "win32") return;
+    chmodSync(file, 0o600);
+    chmodSync(dirname(file), 0o700);
+  });
+}

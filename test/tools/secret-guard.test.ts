@@ -1,0 +1,148 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openAgentSecrets } from "@/store/agent-secrets.ts";
+import { readEnv } from "@/store/env.ts";
+import { resolvePaths } from "@/store/paths.ts";
+import { openSecrets } from "@/store/secrets.ts";
+import type { UserSettings } from "@/store/settings.ts";
+import { bashTool } from "@/tools/bash.ts";
+import type { AnyTool, ToolContext, ToolResult } from "@/tools/define-tool.ts";
+import { execCommandTool } from "@/tools/exec-command.ts";
+import { createSecretGuard, namesVariable } from "@/tools/secret-guard.ts";
+import { createToolServices } from "@/tools/services.ts";
+import { writeStdinTool } from "@/tools/write-stdin.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const close of closing) await close();
+});
+
+const VALUE = "s3cr3t-value-of-the-agent";
+
+async function open(user: UserSettings = {}, vars: Record<string, string> = {}) {
+  const home = mkdtempSync(join(tmpdir(), "letta-guard-"));
+  const env = readEnv({ HOME: home, PATH: process.env.PATH, LETTA_SKIP_KEYCHAIN_CHECK: "1", ...vars });
+  const paths = resolvePaths(env);
+  const agentSecrets = openAgentSecrets({ env, paths, keychain: null });
+  const secrets = openSecrets({ env, paths, keychain: null });
+  const guard = createSecretGuard({ env, paths, settings: { user }, secrets, agentSecrets });
+  const services = createToolServices({ env, paths, shadow: null, secrets: guard });
+  closing.push(async () => {
+    await services.background.stopAll();
+    rmSync(home, { recursive: true, force: true });
+  });
+  await agentSecrets.set("agent-1", "TOKEN", VALUE);
+  await guard.refresh();
+  let live = "";
+  const context: ToolContext = {
+    agentId: "agent-1",
+    conversationId: "conv-1",
+    turnId: "turn-1",
+    toolCallId: "call-1",
+    cwd: home,
+    signal: new AbortController().signal,
+    services,
+    onOutput: (text) => {
+      live += text;
+    },
+  };
+  const bash = async (command: string, patch = {}) => {
+    const result = await bashTool.run(bashTool.parse({ command, ...patch }), context);
+    return typeof result === "string" ? result : String(result.output);
+  };
+  return { context, home, guard, agentSecrets, secrets, services, bash, paths, live: () => live };
+}
+
+test.each([
+  ["echo $TOKEN", true],
+  [`echo \${TOKEN}`, true],
+  [`echo \${TOKEN:-x} \${#TOKEN}`, true],
+  [`echo \${!TOKEN}`, true],
+  ["echo $TOKENS", false],
+  ["printenv TOKEN", false],
+  ["echo $MY_TOKEN", false],
+  ["Write-Output $env:TOKEN", true],
+])("%s names it: %p", (command, expected) => expect(namesVariable(command, "TOKEN")).toBe(expected));
+
+test("a command gets the secrets it names, and nothing shows their values", async () => {
+  const { bash, live } = await open();
+  expect(await bash(`printenv TOKEN; test -n "\${TOKEN}" && echo "$TOKEN" && printf %s "$TOKEN" | base64`)).toBe(
+    "TOKEN=<REDACTED>\nTOKEN=<REDACTED>\nTOKEN=<REDACTED>",
+  );
+  expect(live()).not.toContain(VALUE);
+  expect(await bash("printenv TOKEN; echo none")).toBe("none");
+});
+
+test("values that arrive in pieces, with colours between, are found in text and live output", async () => {
+  const { bash, live } = await open();
+  const pieces = `printf '\\033[1m'; for part in ${VALUE.match(/.{1,5}/g)!.join(" ")}; do printf %s "$part"; sleep 0.02; printf '\\033[0m'; done; echo`;
+  expect(await bash(pieces)).toBe("TOKEN=<REDACTED>");
+  expect(live()).toBe("TOKEN=<REDACTED>\n");
+});
+
+test("overflow and background files hold no values", async () => {
+  const { bash, paths, services } = await open();
+  const output = await bash('for i in $(seq 3000); do echo "$i $TOKEN"; done');
+  expect(output).toContain("Full output written to");
+  const files = readdirSync(paths.projects, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files).toHaveLength(1);
+  expect(readFileSync(join(files[0]!.parentPath, files[0]!.name), "utf8")).not.toContain(VALUE);
+  const told = Promise.withResolvers<string>();
+  services.background.onFinished((_, notification) => told.resolve(notification));
+  await bash('echo "$TOKEN"', { run_in_background: true });
+  expect(await told.promise).not.toContain(VALUE);
+  const task = services.background.list()[0]!;
+  expect(readFileSync(task.outputFile, "utf8")).toBe("TOKEN=<REDACTED>\n[exit code: 0]\n");
+});
+
+test("provider keys, secret variables and new secrets are known; plain words are not", async () => {
+  const vars = { LETTA_API_KEY: "letta-key-1", GH_TOKEN: "gh-token-12", DB_PASSWORD: "password" };
+  const { guard, secrets, agentSecrets } = await open({}, vars);
+  const record = { name: "mine", providerType: "openai-compatible", createdAt: "", updatedAt: "" };
+  await secrets.saveProvider(record, "stored-key-1");
+  await agentSecrets.set("agent-2", "OTHER", "of-another-agent");
+  const redactor = await guard.refresh();
+  expect(redactor.redact("letta-key-1 gh-token-12 password stored-key-1 of-another-agent")).toBe(
+    "LETTA_API_KEY=<REDACTED> GH_TOKEN=<REDACTED> password MINE_KEY=<REDACTED> OTHER=<REDACTED>",
+  );
+});
+
+test("the setting decides", async () => {
+  const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w";
+  const show = async (redaction: UserSettings["redaction"]) =>
+    (await open({ redaction })).guard.redactor.redact(`${VALUE} ${jwt}`);
+  expect(await show("off")).toBe(`${VALUE} ${jwt}`);
+  expect(await show("known")).toBe(`TOKEN=<REDACTED> ${jwt}`);
+  expect(await show("known+patterns")).toBe("TOKEN=<REDACTED> <REDACTED JWT>");
+});
+
+test("nothing is created by looking", async () => {
+  const home = mkdtempSync(join(tmpdir(), "letta-guard-"));
+  const env = readEnv({ HOME: home });
+  const paths = resolvePaths(env);
+  const agentSecrets = openAgentSecrets({ env, paths, keychain: null });
+  const secrets = openSecrets({ env, paths, keychain: null });
+  const guard = createSecretGuard({ env, paths, settings: { user: {} }, secrets, agentSecrets });
+  expect((await guard.refresh()).idle).toBe(true);
+  expect(existsSync(join(home, ".letta"))).toBe(false);
+  rmSync(home, { recursive: true });
+});
+
+test("programs a model talks to get and show no more", async () => {
+  const { context, services } = await open();
+  const run = async (tool: AnyTool, args: object) =>
+    String(((await tool.run(tool.parse(args), context)) as ToolResult).output);
+  const started = await run(execCommandTool as AnyTool, {
+    cmd: 'printf "got $TOKEN, more: "; read line; echo "$line"',
+    tty: true,
+    yield_time_ms: 1_000,
+  });
+  expect(started).toContain("got TOKEN=<REDACTED>, more:");
+  const id = Number(/session ID (\d+)/.exec(started)?.[1]);
+  const typed = await run(writeStdinTool as AnyTool, { session_id: id, chars: `${VALUE}\n`, yield_time_ms: 1_000 });
+  expect(typed).not.toContain(VALUE);
+  expect(typed).toContain("TOKEN=<REDACTED>");
+  expect(readFileSync(services.background.find(String(id))!.outputFile, "utf8")).not.toContain(VALUE);
+});
