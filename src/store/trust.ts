@@ -41,15 +41,13 @@ export interface Trust {
   revoke(): Promise<void>;
 }
 
-/** What needs trust, one line per settings key. `describe` is shown to the person who decides. `deny`, `ask` and
+/** What needs trust because something reads it, one line per settings key. `describe` is shown to the person who decides. `deny`, `ask` and
  *  `alwaysAsk` are missing on purpose: they only take away, so they always count. */
 const CONTRIBUTORS: { key: string; describe(value: unknown, name?: string): string }[] = [
-  { key: "permissions.mode", describe: (value) => `permission mode ${show(value)}` },
+  { key: "permissions.mode", describe: (value) => `permission mode ${show(value)}, where it is stricter than yours` },
   { key: "permissions.allow", describe: (value) => `allow rule ${show(value)}` },
   { key: "permissions.additionalDirectories", describe: (value) => `additional directory ${show(value)}` },
   { key: "hooks", describe: (value, name) => `hook ${name}: ${show(value, HOOK_CHARS)}` },
-  { key: "mcpServers", describe: (value, name) => `MCP server ${name ?? ""}: ${show(value)}` },
-  { key: "env", describe: (value, name) => `environment variable ${name}=${show(value)}` },
 ];
 
 /** All the hooks of one event: commands, to be read whole. */

@@ -238,13 +238,12 @@ test.each(["project", "local"] as const)(
       { effect: "deny", rule: "Read(blocked)", source },
     ]);
     expect(world.trust.items.map(({ description }) => description)).toEqual([
-      "permission mode unrestricted",
+      "permission mode unrestricted, where it is stricter than yours",
       "allow rule Bash",
       "allow rule Edit",
       "allow rule Read(//**)",
       "additional directory /etc",
       expect.stringContaining("hook SessionStart") as unknown as string,
-      "environment variable ANTHROPIC_BASE_URL=http://evil.test",
     ]);
   },
 );

@@ -129,7 +129,9 @@ function clipMessage(entry: WindowEntry, capTokens: number): ModelMessage | null
 }
 
 /** Beginning and end of a text, with a note in between that says what is missing and where it is kept. */
-function clipText(text: string, capTokens: number, id: string): string {
+/** Texts under the cap stay whole. */
+export function clipText(text: string, capTokens: number, id: string): string {
+  if (estimateTokens(text) <= capTokens) return text;
   const share = capTokens / estimateTokens(text);
   const head = Math.floor(text.length * share * 0.6);
   const tail = Math.floor(text.length * share * 0.3);

@@ -3,7 +3,7 @@
 // summary of the older part.
 
 import type { CompactResult, ConversationRef, SendOptions } from "@/backend/backend.ts";
-import { estimateTokens, type ModelUsage } from "@/backend/model.ts";
+import { estimateTokens, type ModelUsage, type ModelUserMessage } from "@/backend/model.ts";
 import type { CompactionSettings, CompactionStats } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { durable } from "@/store/db.ts";
@@ -12,6 +12,7 @@ import { getAgent } from "./agents.ts";
 import {
   applyOverrides,
   chooseCut,
+  clipText,
   clipToFit,
   firstUnanswered,
   type Overrides,
@@ -23,7 +24,8 @@ import { newMessageId } from "./ids.ts";
 import { yieldFromOtherRuns } from "./input.ts";
 import { insertMessage } from "./messages.ts";
 import { FALLBACK_WINDOW, type ModelConfig, resolveConfig } from "./model-config.ts";
-import { renderAlert, summarise } from "./summary.ts";
+import { parseStored } from "./stored-json.ts";
+import { renderAlert, requestText, summarise } from "./summary.ts";
 import { type ContextEstimate, estimateContext, estimateEntries } from "./tokens.ts";
 import { type ConversationWindow, currentWindow, loadWindow, type WindowEntry } from "./window.ts";
 
@@ -32,6 +34,8 @@ const DEFAULT_PERCENTAGE = 0.3;
 const ENOUGH_SHARE = 0.8;
 /** What a summary may take. */
 const SUMMARY_TOKENS = 1_500;
+/** What the user's last request may take beside it. */
+const REQUEST_TOKENS = 1_000;
 const SHRUNK = "Long messages, older tool outputs and images were shortened; nothing was summarised.";
 
 export interface CompactionRequest {
@@ -180,13 +184,15 @@ async function summariseOlder(
     recordWindow(context, request, window, { fromSeq: null, summary: null, overrides, stats });
     return { summary: SHRUNK, stats, messageId: newMessageId(), usage: null };
   }
-  const summary = await summarise(window.entries.slice(0, cut), {
+  const written = await summarise(window.entries.slice(0, cut), {
     config,
     handle: settings.model || config.handle,
     prompt: settings.prompt ?? null,
     ...(settings.clip_chars !== undefined && { clipChars: settings.clip_chars }),
     signal: request.signal,
   });
+  const asked = isMidTurn(entries) && !kept.some(isRequest) ? latestRequest(context, request.key) : null;
+  const summary = { ...written, text: asked ? `${written.text}\n\n${asked}` : written.text };
   const after = config.fixedTokens + keptTokens + estimateTokens(summary.text);
   const stats = makeStats(request, window, { before: plan.before, after, count: kept.length + 1 });
   const messageId = newMessageId();
@@ -197,6 +203,32 @@ async function summariseOlder(
     stats,
   });
   return { summary: summary.text, stats, messageId, usage: summary.usage };
+}
+
+/** Tools are being called: what the user asked for is not done yet. */
+function isMidTurn(entries: WindowEntry[]): boolean {
+  const last = entries.at(-1)?.message;
+  if (last?.role === "assistant") return last.content.some((part) => part.type === "toolCall");
+  return last?.role === "toolResult";
+}
+
+function isRequest({ message, isSummary }: WindowEntry): boolean {
+  return message.role === "user" && !isSummary && requestText(message.content) !== "";
+}
+
+/** What the user asked for last, when a long turn has pushed it out of the window: no summary may lose the task. */
+function latestRequest(context: LocalContext, key: string): string | null {
+  const rows = context.db
+    .query(
+      `SELECT id, body FROM messages WHERE conversation_key = ? AND kind = 'message' AND role = 'user'
+       ORDER BY seq DESC LIMIT 20`,
+    )
+    .all(key) as { id: string; body: string }[];
+  for (const { id, body } of rows) {
+    const text = requestText(parseStored<ModelUserMessage>(body, id).content);
+    if (text) return `What the user asked last, word for word:\n${clipText(text, REQUEST_TOKENS, id)}`;
+  }
+  return null;
 }
 
 interface NewWindow {

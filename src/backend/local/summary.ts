@@ -2,7 +2,7 @@
 // extracted from the messages without one.
 
 import { stripReminders } from "@/backend/content.ts";
-import { type ModelMessage, type ModelUsage, ProviderError } from "@/backend/model.ts";
+import { type ModelMessage, type ModelUsage, type ModelUserMessage, ProviderError } from "@/backend/model.ts";
 import type { CompactionStats } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { clip, cutMiddle } from "@/lib/text.ts";
@@ -65,6 +65,11 @@ export function renderTranscript(entries: WindowEntry[]): string {
   return entries.map((entry) => renderLine(entry.message)).join("\n");
 }
 
+/** What a person said in a user message; "" when it only carries notes of the harness. */
+export function requestText(content: ModelUserMessage["content"]): string {
+  return stripReminders(plainText(content)).trim();
+}
+
 async function writeSummary(transcript: string, options: SummaryOptions): Promise<Summary | null> {
   const { contextWindow } = options.config;
   let limit = contextWindow === null ? transcript.length : contextWindow * WINDOW_CHARS_PER_TOKEN;
@@ -113,7 +118,7 @@ async function askModel(transcript: string, options: SummaryOptions): Promise<Su
 }
 
 function renderLine(message: ModelMessage): string {
-  if (message.role === "user") return `[user] ${stripReminders(plainText(message.content)).trim()}`;
+  if (message.role === "user") return `[user] ${requestText(message.content)}`;
   if (message.role === "toolResult") {
     const mark = message.isError ? "tool error" : "tool result";
     return `[${mark} of ${message.toolName}] ${shorten(plainText(message.content), RESULT_CLIP_CHARS)}`;
@@ -146,7 +151,7 @@ function extractSummary(entries: WindowEntry[]): string {
   for (const { message, isSummary } of entries) {
     if (isSummary) earlier = alertText(plainText((message as ModelMessage & { role: "user" }).content));
     else if (message.role === "user") {
-      const text = stripReminders(plainText(message.content)).trim();
+      const text = requestText(message.content);
       if (text) requests.push(clip(text, 600));
     } else if (message.role === "assistant") {
       for (const part of message.content) {

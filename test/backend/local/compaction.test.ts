@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ModelMessage } from "@/backend/model.ts";
-import type { StreamChunk } from "@/backend/wire.ts";
+import type { ModelEvent, ModelMessage, ModelRequest } from "@/backend/model.ts";
+import type { ApprovalItem, StreamChunk } from "@/backend/wire.ts";
 import { call, FakeModel, fail, Gate, reply, say } from "../../support/fake-model.ts";
 import { answers, brief, collect, user } from "../contract.ts";
 import { type Setup, setup } from "./setup.ts";
@@ -92,6 +92,36 @@ test("a summary takes the place of what no longer fits; the newest messages stay
   s.model.add(say("still fine", small));
   expect(kinds(await s.send(user("more")))).not.toContain("event_message");
   expect((await s.history()).length).toBe(12 + 1 + 2 + 2);
+});
+
+/** Asks for one tool after another; as summariser it forgets the task. */
+class LongTurn extends FakeModel {
+  override async *stream(request: ModelRequest): AsyncGenerator<ModelEvent> {
+    this.requests.push(structuredClone(request));
+    const isSummary = request.sessionId === "compaction";
+    const id = `call-${this.requests.length}`;
+    const step = [{ type: "text" as const, text: words(1_800) }, call(id, "Read", { file_path: "/a" })];
+    for (const event of isSummary ? say("I went on.", small) : reply(step, small)) {
+      if (!(event instanceof Gate)) yield event;
+    }
+  }
+}
+
+test("a long turn keeps the user's request word for word, also through the next summary", async () => {
+  const model = new LongTurn([], { max_context_window: 10_000 });
+  const s = await tight({}, model);
+  const task = "rename frobnicate to grobnicate everywhere";
+  let chunks = await s.send(user(task));
+  for (let step = 0; step < 10; step++) {
+    const approvals = chunks.flatMap((chunk): ApprovalItem[] =>
+      chunk.message_type === "approval_request_message"
+        ? [{ type: "tool", tool_call_id: chunk.tool_call.tool_call_id, tool_return: "ok", status: "success" }]
+        : [],
+    );
+    chunks = await s.send({ type: "approval", approvals });
+  }
+  expect(model.requests.filter(({ sessionId }) => sessionId === "compaction").length).toBeGreaterThan(1);
+  expect(textOf(model.requests.at(-1)?.messages)).toContain(task);
 });
 
 test("a giant tool result is clipped, not fatal", async () => {
