@@ -33,7 +33,7 @@ async function bench(): Promise<number> {
     ...(await benchStart(hello, letta)),
     ...(await benchConversation(letta)),
     ...(await benchModel(letta)),
-    await benchChecks(),
+    ...(await benchChecks()),
   ];
   printTable(rows);
   return rows.every(({ ok }) => ok) ? 0 : 1;
@@ -165,14 +165,22 @@ async function benchModel(letta: string): Promise<Row[]> {
   ];
 }
 
-async function benchChecks(): Promise<Row> {
-  const perSecond = await measureChecks();
-  return {
-    what: "permission checks of shell commands",
-    measured: `${Math.round(perSecond).toLocaleString("en")}/s`,
-    budget: "≥ 20,000/s",
-    ok: perSecond >= 20_000,
-  };
+async function benchChecks(): Promise<Row[]> {
+  const { perSecond, worst } = await measureChecks();
+  return [
+    {
+      what: "permission checks of shell commands",
+      measured: `${Math.round(perSecond).toLocaleString("en")}/s`,
+      budget: "≥ 20,000/s",
+      ok: perSecond >= 20_000,
+    },
+    {
+      what: "permission check of the worst hostile text",
+      measured: `${worst.toFixed(1)} ms`,
+      budget: "≤ 50 ms",
+      ok: worst <= 50,
+    },
+  ];
 }
 
 function printTable(rows: Row[]): void {

@@ -13,7 +13,7 @@ import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
-import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
+import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { openSandbox } from "@/sandbox/open.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
@@ -82,7 +82,7 @@ export interface App extends Core {
   /** Loads the providers when first asked. */
   models: ModelAdapter;
   clientState: ClientState;
-  permissions: PermissionChecker;
+  permissions: ExplainingChecker;
   trust: Trust;
   tools: ToolRegistry;
   /** The tools a request would carry, and names of `--tools` that do not exist. */
@@ -158,7 +158,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
     guardedFiles: () =>
       hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
-    ...(env.permissionTrace && { trace: console.error }),
+    ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
   const warnings = sandboxWarnings(sandbox);

@@ -13,7 +13,27 @@ const COMMANDS = [
   'for f in *.ts; do echo "$f"; done',
 ];
 
-export async function measureChecks(): Promise<number> {
+/** Texts made to take long, of the length a model can send. */
+const HOSTILE = [
+  "ls ".repeat(34_000),
+  "(".repeat(10_000) + ")".repeat(10_000),
+  "$(".repeat(8_000),
+  "ls \u0000".repeat(20_000),
+  "\ud800".repeat(50_000),
+  "sudo ".repeat(20_000),
+  "touch ".concat("a/b ".repeat(25_000)),
+  "cat ".concat("*/* ".repeat(4_000)),
+  ">a".repeat(8_000),
+  "eval '".repeat(2_500),
+];
+
+export interface CheckSpeed {
+  perSecond: number;
+  /** Milliseconds of the slowest hostile text. */
+  worst: number;
+}
+
+export async function measureChecks(): Promise<CheckSpeed> {
   using home = tempHome();
   const { createPermissionChecker } = await import("@/permissions/checker.ts");
   const { readEnv } = await import("@/store/env.ts");
@@ -40,5 +60,12 @@ export async function measureChecks(): Promise<number> {
   const count = 20_000;
   const startedAt = performance.now();
   await check(count);
-  return count / ((performance.now() - startedAt) / 1000);
+  const perSecond = count / ((performance.now() - startedAt) / 1000);
+  let worst = 0;
+  for (const command of [...HOSTILE, ...HOSTILE]) {
+    const from = performance.now();
+    await checker.check("Bash", [{ kind: "shell", command, cwd: home.workdir }]);
+    worst = Math.max(worst, performance.now() - from);
+  }
+  return { perSecond, worst };
 }

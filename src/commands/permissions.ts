@@ -1,8 +1,8 @@
-// `letta permissions list`: the rules in force here, where each comes from, and which are inert until trust.
+// `letta permissions`: the rules in force here, where each comes from, and what they say about a call.
 
 import { defineCommand } from "citty";
-import type { App } from "@/app.ts";
 import { renderTable } from "@/lib/table.ts";
+import type { PermissionChecker } from "@/permissions/types.ts";
 import { withApp } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present, tableOptions } from "./output.ts";
@@ -13,11 +13,46 @@ const list = defineCommand({
   run: ({ args, data }) => withApp(data, (app, io) => runPermissionsList(app, args, io)),
 });
 
-export const command = defineCommand({
-  subCommands: { list },
+const explain = defineCommand({
+  meta: { name: "explain", description: "What would happen with a call, why, and what would change it" },
+  args: {
+    call: {
+      type: "positional",
+      required: true,
+      description: "A shell command, a call such as Read(a.txt), or JSON",
+    },
+    ...outputArgs,
+  },
+  run: ({ args, data }) =>
+    withApp(data, async (app, io) => {
+      const { runPermissionsExplain } = await import("./permissions-explain.ts");
+      return runPermissionsExplain(app, args, io);
+    }),
 });
 
-export async function runPermissionsList(app: Pick<App, "permissions">, args: OutputArgs, io: Io): Promise<number> {
+const test = defineCommand({
+  meta: { name: "test", description: "Check a file of expectations; exit code 1 when one is not met" },
+  args: {
+    file: { type: "positional", required: true, description: "Lines such as: deny cat .env" },
+    ...outputArgs,
+  },
+  run: ({ args, data }) =>
+    withApp(data, async (app, io) => {
+      const { runPermissionsTest } = await import("./permissions-explain.ts");
+      return runPermissionsTest(app, args, io);
+    }),
+});
+
+export const command = defineCommand({
+  subCommands: { list, explain, test },
+  default: "list",
+});
+
+export async function runPermissionsList(
+  app: { permissions: PermissionChecker },
+  args: OutputArgs,
+  io: Io,
+): Promise<number> {
   const { permissions } = app;
   return present(
     io,

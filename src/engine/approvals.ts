@@ -5,7 +5,7 @@
 import { MAX_ARGUMENT_DEPTH } from "@/backend/model.ts";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
-import type { PermissionChecker, PermissionReason, Verdict } from "@/permissions/types.ts";
+import type { PermissionChecker, PermissionReason, ProvenCommand, Verdict } from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
 import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
@@ -30,6 +30,8 @@ export interface ApprovedCall {
   comment?: string;
   /** A person has seen exactly these arguments. */
   seen?: boolean;
+  /** Allowed without asking because it only reads: what was proven runs, not what was written. */
+  proven?: ProvenCommand;
 }
 
 export interface ApprovalDeps {
@@ -192,8 +194,12 @@ async function settle(
     ...(allowFlag !== undefined && { allowFlag }),
     ...(again && { again }),
   });
-  if (verdict.behavior === "allow") return { call: approve(call, deps), interrupt: false };
+  if (verdict.behavior === "allow") return { call: { ...approve(call, deps), ...proven(verdict) }, interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
+}
+
+function proven({ run }: Extract<Verdict, { behavior: "allow" }>): { proven?: ProvenCommand } {
+  return run ? { proven: run } : {};
 }
 
 async function askHooks(

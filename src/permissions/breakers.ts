@@ -1,5 +1,5 @@
 // Commands that can destroy a machine, or that write where one write means that code runs later. They ask a person in
-// every mode. Works on the over-approximation of `loose-words.ts`: rather once too often.
+// every mode. Works on the over-approximation of `shell/scan.ts`: rather once too often.
 
 import { posix } from "node:path";
 import { baseName, type LooseCommand } from "@/shell/loose-words.ts";
@@ -8,7 +8,10 @@ import { isProtected } from "./protected.ts";
 
 /** Why a command must be put to a person in every mode; null when nothing of the kind is in it. */
 export function findBreaker(commands: LooseCommand[], cwd: string, places: Places): string | null {
+  let looked = 0;
   for (const { argv, writes } of commands) {
+    looked += writes.length + (argv.length > 1 && LOOKED_AT.has(baseName(argv[0]!)) ? argv.length : 0);
+    if (looked > MAX_LOOKED) return "it names more files than are looked at";
     for (const file of writes) if (isWordProtected(file, cwd, places)) return `writes the protected path ${file}`;
     const reason = argv.length === 0 ? null : breakerOf(baseName(argv[0]!), argv.slice(1), cwd, places);
     if (reason) return reason;
@@ -24,6 +27,10 @@ export function isForkBomb(command: string): boolean {
 const WRITERS = new Set(
   "cp mv tee ln install rsync truncate touch chmod chown sed perl patch curl wget rm unlink".split(" "),
 );
+
+const LOOKED_AT = new Set([...WRITERS, "rmdir", "shred", "find", "git"]);
+/** Paths that are looked at for one call. */
+const MAX_LOOKED = 1_024;
 
 function breakerOf(name: string, args: string[], cwd: string, places: Places): string | null {
   if (name === "rm" || name === "rmdir" || name === "shred" || (name === "find" && args.includes("-delete"))) {

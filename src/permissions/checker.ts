@@ -6,7 +6,8 @@ import { createGitConfigCheck } from "@/shell/git-config.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
-import { type DecisionContext, decide, type EffectiveRule, strictest } from "./decide.ts";
+import { type Decision, type DecisionContext, decide, type EffectiveRule, strictest, walkCommands } from "./decide.ts";
+import { type Explanation, suggestChanges, viewCommand } from "./explain.ts";
 import { coversTool, governsFile } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import {
@@ -14,16 +15,17 @@ import {
   createLinkFollower,
   createPlaces,
   expandHome,
-  type Place,
+  type KnownDirectory,
   type Places,
   toPlace,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
-import { findAllowFlag, suggestRules } from "./suggest.ts";
+import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
-  PermissionChecker,
+  ExplainingChecker,
   PermissionMode,
   PermissionTarget,
+  ProvenCommand,
   RuleEffect,
   RuleSource,
   RuleSuggestion,
@@ -52,10 +54,12 @@ export interface PermissionCheckerOptions {
   guardedFiles?: () => string[];
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
+  /** Also for what is allowed. */
+  traceAllowed?: boolean;
   realpath?: (path: string) => string;
 }
 
-export function createPermissionChecker(options: PermissionCheckerOptions): PermissionChecker {
+export function createPermissionChecker(options: PermissionCheckerOptions): ExplainingChecker {
   return new Checker(options);
 }
 
@@ -72,11 +76,11 @@ interface ListedRule {
   inert?: string;
 }
 
-class Checker implements PermissionChecker {
+class Checker implements ExplainingChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
   readonly #isGitHarmless = createGitConfigCheck();
-  readonly #findCwd: () => Place;
+  readonly #findCwd: () => KnownDirectory;
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
   #derived: {
@@ -114,20 +118,30 @@ class Checker implements PermissionChecker {
     this.#chosen = chosen;
   }
 
-  async check(tool: string, targets: PermissionTarget[]): Promise<Verdict> {
-    const {
-      rules,
-      places,
-      mode: { mode, source: modeSource },
-    } = this.#derive();
-    const context: DecisionContext = {
-      mode,
-      modeSource,
-      rules,
-      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
-      confinement: this.#options.confinement ?? NO_CONFINEMENT,
-      isGitHarmless: this.#isGitHarmless,
+  async explain(tool: string, targets: PermissionTarget[]): Promise<Explanation> {
+    const verdict = await this.check(tool, targets);
+    const context = this.#context();
+    return {
+      tool,
+      behavior: verdict.behavior,
+      always: verdict.behavior === "ask" && verdict.always,
+      reason: verdict.reason,
+      trace: verdict.trace,
+      mode: context.mode,
+      modeSource: context.modeSource,
+      commands: targets.flatMap((target) => {
+        if (target.kind !== "shell") return [];
+        const view = viewCommand(target, context);
+        const { run } = verdict.behavior === "allow" ? verdict : {};
+        return [run ? { ...view, run: run.command } : view];
+      }),
+      changes: suggestChanges(verdict),
     };
+  }
+
+  async check(tool: string, targets: PermissionTarget[]): Promise<Verdict> {
+    const context = this.#context();
+    const { rules, mode } = context;
     const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
     const isRuled = rules.some((rule) => coversTool(rule, byName));
     // A tool that names no target is judged by its name, and so is a harmless one that a rule names.
@@ -138,8 +152,8 @@ class Checker implements PermissionChecker {
       decision: decide(target, withToolRules(tool, target, context)),
     }));
     const worst = strictest(decided.map(({ decision }) => decision));
-    const verdict = this.#toVerdict(worst, decided, places);
-    if (verdict.behavior !== "allow")
+    const verdict = this.#toVerdict(worst, decided, context);
+    if (verdict.behavior !== "allow" || this.#options.traceAllowed)
       this.#options.trace?.(
         JSON.stringify({
           type: "permission",
@@ -147,10 +161,28 @@ class Checker implements PermissionChecker {
           behavior: verdict.behavior,
           mode,
           targets: wanted,
+          ...(verdict.behavior === "allow" && verdict.run && { run: verdict.run.command }),
           trace: verdict.trace,
         }),
       );
     return verdict;
+  }
+
+  /** Knows what links looked like, so it lives for one check only. */
+  #context(): DecisionContext {
+    const {
+      rules,
+      places,
+      mode: { mode, source },
+    } = this.#derive();
+    return {
+      mode,
+      modeSource: source,
+      rules,
+      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
+      confinement: this.#options.confinement ?? NO_CONFINEMENT,
+      isGitHarmless: this.#isGitHarmless,
+    };
   }
 
   hidesPath(path: string): boolean {
@@ -269,16 +301,27 @@ class Checker implements PermissionChecker {
     });
   }
 
-  #toVerdict(worst: ReturnType<typeof decide>, decided: Parameters<typeof suggestRules>[0], places: Places): Verdict {
+  #toVerdict(
+    worst: Decision,
+    decided: { target: PermissionTarget; decision: Decision }[],
+    context: DecisionContext,
+  ): Verdict {
     const { behavior, always, reason } = worst;
+    const { places } = context;
     if (behavior !== "ask")
       return {
         behavior,
         reason,
+        ...(behavior === "allow" && findProven(decided, places)),
         get trace() {
           return worst.trace;
         },
       };
+    const findOpen: FindOpen = (command, cwd) => {
+      const open: ReturnType<FindOpen> = [];
+      walkCommands(command, cwd, context, { onOpen: (part) => open.push(part) });
+      return open;
+    };
     return {
       behavior,
       always,
@@ -289,14 +332,24 @@ class Checker implements PermissionChecker {
       // Only looked at when somebody is asked, or told how it would have been allowed.
       get suggestions() {
         // A rule says what may run, not that it may leave the sandbox.
-        return reason.by === "sandbox" ? [] : suggestRules(decided, places);
+        return reason.by === "sandbox" ? [] : suggestRules(decided, places, findOpen);
       },
       get allowFlag() {
-        const flag = findAllowFlag(decided, places);
+        const flag = findAllowFlag(decided, places, findOpen);
         return reason.by === "sandbox" ? ["--sandbox off", flag].filter(Boolean).join(" ") : flag;
       },
     };
   }
+}
+
+/** A call runs one command at most; other targets (its directory) do not change what is proven about it. */
+function findProven(
+  decided: { target: PermissionTarget; decision: Decision }[],
+  places: Places,
+): { run?: ProvenCommand } {
+  const shells = decided.filter(({ target }) => target.kind === "shell");
+  const command = shells.length === 1 ? shells[0]!.decision.run : undefined;
+  return command === undefined ? {} : { run: { command, closedRoots: places.workspace.map(({ real }) => real) } };
 }
 
 /** A rule about a tool by its own name (`TodoWrite`, `mcp__x`) also binds a call whose target is of another kind. */

@@ -1,9 +1,11 @@
 // The decision about one thing a tool call wants to do. Pure: rules, mode and places in, a verdict with its whole trace
 // out. The first step that answers wins; the steps are in the order of spec 03 §8.5b.
 
+import { isAbsolute } from "node:path";
+import { isHarmlessRedirect, type PlainCommand } from "@/shell/plain.ts";
 import { findBreaker, isForkBomb } from "./breakers.ts";
 import {
-  allowsArgv,
+  allowsCommand,
   allowsEveryCommand,
   allowsFile,
   allowsText,
@@ -16,9 +18,11 @@ import {
   type ShellCall,
   toShellCall,
 } from "./match.ts";
-import { expandHome, isInAny, isInside, isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
-import { isProtected, isSecret } from "./protected.ts";
+import { expandHome, isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
+import { isProtected } from "./protected.ts";
+import { guardStores, protectStoresFromSearch, readStep } from "./reads.ts";
 import { formatRule, type Rule } from "./rules.ts";
+import { type Proof, proveReadOnly } from "./shell-proof.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
 
 export interface EffectiveRule extends Rule {
@@ -43,21 +47,24 @@ export interface Decision {
   /** Only for `ask`. */
   always: boolean;
   reason: PermissionReason;
+  /** The shell text the answer holds for, in the place of the model's. */
+  run?: string;
   readonly trace: PermissionReason[];
 }
 
-type Step = { behavior: Decision["behavior"]; always?: boolean; reason: PermissionReason };
+type Step = { behavior: Decision["behavior"]; always?: boolean; reason: PermissionReason; run?: string };
 
 /** Strongest first. Administrators beat everyone, flags beat what is saved. */
 const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user"];
 
 export function decide(target: PermissionTarget, context: DecisionContext): Decision {
-  const subject = toSubject(target, context.places);
-  const { behavior, always = false, reason } = firstStep(subject, context) ?? askByDefault(subject, context.mode);
+  const subject = toSubject(target, context);
+  const { behavior, always = false, reason, run } = firstStep(subject, context) ?? askByDefault(subject, context.mode);
   return {
     behavior,
     always,
     reason,
+    ...(run !== undefined && { run }),
     // What else would have answered is only worked out for whoever looks.
     get trace() {
       const reasons = STEPS.flatMap((step) => step(subject, context)?.reason ?? []);
@@ -84,24 +91,35 @@ export function strictest(decisions: Decision[]): Decision {
 /** The target with everything about it that several steps need. */
 type Subject =
   | { kind: "file"; target: Extract<PermissionTarget, { kind: "file" }>; place: Place; writes: boolean }
-  | { kind: "shell"; call: ShellCall; cwd: string; unconfined: boolean }
+  | {
+      kind: "shell";
+      call: ShellCall;
+      cwd: string;
+      /** Asked to run outside the sandbox. */
+      unconfined: boolean;
+      /** Worked out when first asked for. */
+      proof(): Proof;
+    }
   | { kind: "url"; target: Extract<PermissionTarget, { kind: "url" }> }
   | { kind: "tool"; target: Extract<PermissionTarget, { kind: "tool" }> }
   | { kind: "none" };
 
-function toSubject(target: PermissionTarget, places: Places): Subject {
+function toSubject(target: PermissionTarget, context: DecisionContext): Subject {
+  const { places } = context;
   switch (target.kind) {
     case "file": {
       const writes = target.family === "Write" || target.family === "Edit";
       return { kind: "file", target, place: toPlace(target.path, places.cwd, places), writes };
     }
-    case "shell":
-      return {
-        kind: "shell",
-        call: toShellCall(target.command),
-        cwd: target.cwd,
-        unconfined: target.unconfined ?? false,
+    case "shell": {
+      const call = toShellCall(target.command);
+      let proof: Proof | undefined;
+      const prove = () => {
+        proof ??= proveReadOnly(call.plain, target.cwd, context);
+        return proof;
       };
+      return { kind: "shell", call, cwd: target.cwd, unconfined: target.unconfined ?? false, proof: prove };
+    }
     case "url":
       return { kind: "url", target };
     case "tool":
@@ -126,11 +144,11 @@ function askByDefault(subject: Subject, mode: PermissionMode): Step {
 
 const STEPS: ((subject: Subject, context: DecisionContext) => Step | null)[] = [
   refuseInvalid,
-  guardStores,
+  guardAgents,
   applyDenyRules,
   applyBreakers,
   suspectHiddenDeny,
-  protectStoresFromSearch,
+  guardSearches,
   (subject, context) => applyAskRules(subject, context, "alwaysAsk"),
   (subject, context) => applyAskRules(subject, context, "ask"),
   keepConfined,
@@ -146,36 +164,13 @@ function refuseInvalid(subject: Subject): Step | null {
   return { behavior: "deny", reason: { by: "invalid", detail: "the argument contains a NUL character" } };
 }
 
-/** Other agents' state, and our database, are reached through the harness only. */
-function guardStores(subject: Subject, { places }: DecisionContext): Step | null {
-  if (subject.kind !== "file") return null;
-  const { place, target } = subject;
-  const paths = [place.lexical, place.real];
-  const inStore = paths.some((path) =>
-    places.stores.some(({ lexical, real }) =>
-      [lexical, real].some((store) => isInside(path, store, places.caseInsensitive)),
-    ),
-  );
-  if (inStore)
-    return {
-      behavior: "deny",
-      reason: {
-        by: "agent store",
-        detail: `${target.path} belongs to the state of agents, which file tools may not touch`,
-      },
-    };
-  return null;
+function guardAgents(subject: Subject, { places }: DecisionContext): Step | null {
+  return subject.kind === "file" ? guardStores(subject.place, subject.target.path, places) : null;
 }
 
-/** Searching the home directory would read our database along the way. */
-function protectStoresFromSearch(subject: Subject, { places }: DecisionContext): Step | null {
+function guardSearches(subject: Subject, { places }: DecisionContext): Step | null {
   if (subject.kind !== "file" || (subject.target.family !== "Grep" && subject.target.family !== "Glob")) return null;
-  const { place, target } = subject;
-  if (!places.stores.some(({ real }) => isInside(real, place.real, places.caseInsensitive))) return null;
-  return {
-    behavior: "ask",
-    reason: { by: "agent store", detail: `a search of ${target.path} would read the state of agents` },
-  };
+  return protectStoresFromSearch(subject.place, subject.target.path, places);
 }
 
 function applyDenyRules(subject: Subject, context: DecisionContext): Step | null {
@@ -193,27 +188,40 @@ function denyPathsOfShell(
   { call, cwd }: Extract<Subject, { kind: "shell" }>,
   { places }: DecisionContext,
 ): Step | null {
-  const fileRules = denies.filter(({ tool }) => ["Read", "Edit", "Write"].includes(tool));
-  if (fileRules.length > 0)
-    for (const word of pathWords(call)) {
-      const place = toPlace(expandHome(word, places.home), cwd, places);
-      const rule = fileRules.find((candidate) => candidate.payload !== null && governsPlace(candidate, place, places));
-      if (rule && rule.payload !== "**")
-        return {
-          behavior: "deny",
-          reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
-        };
-    }
+  const fileRules = denies.filter(
+    ({ tool, payload }) => FILE_RULES.includes(tool) && payload !== null && payload !== "**",
+  );
+  if (fileRules.length === 0) return null;
+  const words = pathWords(call, cwd);
+  if (!words)
+    return {
+      behavior: "ask",
+      reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
+    };
+  for (const word of words) {
+    const place = toPlace(expandHome(word, places.home), cwd, places);
+    const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
+    if (rule)
+      return {
+        behavior: "deny",
+        reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+      };
+  }
   return null;
 }
 
+const FILE_RULES = ["Read", "Edit", "Write"];
+
 /** An expansion may spell what a deny rule forbids: no mode and no allow rule may wave it through. */
 function suspectHiddenDeny(subject: Subject, { rules }: DecisionContext): Step | null {
-  if (subject.kind !== "shell" || subject.call.analysis.kind !== "opaque") return null;
+  if (subject.kind !== "shell") return null;
   const denied = (tools: string[]) => rules.some(({ effect, tool }) => effect === "deny" && tools.includes(tool));
-  const hiddenCommand = subject.call.dynamic && denied(["Bash"]);
-  const hiddenPath = /[$`*?[{]/.test(subject.call.command) && denied(["Read", "Edit", "Write"]);
-  if (!hiddenCommand && !hiddenPath) return null;
+  const { call } = subject;
+  const hidden =
+    (denied(["Bash"]) && call.scan.dynamic) ||
+    // Text nobody understands, and that expands nothing, says what it says.
+    (denied(FILE_RULES) && call.scan.uncertain && /[$`*?[{~]/.test(call.command));
+  if (!hidden) return null;
   return { behavior: "ask", reason: { by: "rule", detail: "a deny rule may apply to what this command expands to" } };
 }
 
@@ -227,9 +235,8 @@ function applyBreakers(subject: Subject, { places }: DecisionContext): Step | nu
     };
   }
   if (subject.kind !== "shell") return null;
-  const { analysis, command, loose } = subject.call;
-  if (analysis.kind === "simple" && analysis.readOnly) return null;
-  const detail = isForkBomb(command) ? "a fork bomb" : findBreaker(loose, subject.cwd, places);
+  const { command, scan } = subject.call;
+  const detail = isForkBomb(command) ? "a fork bomb" : findBreaker(scan.commands, subject.cwd, places);
   return detail === null ? null : { behavior: "ask", always: true, reason: { by: "circuit breaker", detail } };
 }
 
@@ -272,9 +279,10 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   // Nobody knows what other tools do (questions to the user are among them): a person answers, whatever rules say.
   if (subject.kind === "tool")
     return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
-  const mutates =
-    (subject.kind === "file" && subject.writes) ||
-    (subject.kind === "shell" && readOnlyStep(subject, context).behavior !== "allow");
+  // Also where a rule would allow it: what is proven runs, not what was written.
+  const step = subject.kind === "shell" ? readOnlyStep(subject) : null;
+  if (step?.behavior === "allow") return step;
+  const mutates = subject.kind === "shell" || (subject.kind === "file" && subject.writes);
   return mutates ? { behavior: "deny", reason: { by: "mode", detail: "plan mode changes nothing" } } : null;
 }
 
@@ -301,31 +309,64 @@ function findAllow(subject: Subject, context: DecisionContext): EffectiveRule | 
   }
 }
 
-/** Built-ins that change what the following commands mean: beside them nothing counts as read-only by itself. */
-const STATEFUL = new Set(
-  "cd pushd popd export declare typeset local readonly alias unalias hash enable set shopt unset read mapfile source . eval exec trap builtin command umask ulimit".split(
-    " ",
-  ),
-);
-
 function findShellAllow(
   allows: EffectiveRule[],
   { call, cwd }: Extract<Subject, { kind: "shell" }>,
   context: DecisionContext,
 ): EffectiveRule | undefined {
   const whole = allows.find((rule) => allowsEveryCommand(rule) || allowsText(rule, call.command));
-  if (whole || call.analysis.kind === "opaque") return whole;
-  const commands = call.analysis.kind === "simple" ? [call.analysis] : call.analysis.commands;
-  const ruled = commands.map(({ argv }) => allows.find((rule) => allowsArgv(rule, argv)));
-  const first = ruled.find((rule) => rule !== undefined);
-  if (!first) return undefined;
-  // The rest may stand beside it when it only reads, unless something before it changes what it means.
-  const stateful = commands.some(({ argv }) => STATEFUL.has(argv[0]!));
-  const covered = commands.every(
-    (command, index) =>
-      ruled[index] ?? (!stateful && command.readOnly && mayRead(command, cwd, context).behavior === "allow"),
-  );
-  return covered ? first : undefined;
+  if (whole || !call.plain.ok) return whole;
+  const commands = call.plain.items.flatMap((item) => item.commands);
+  if (!commands.some((command) => allows.some((rule) => allowsCommand(rule, command)))) return undefined;
+  // The rest may stand beside what rules cover when it only reads.
+  let first: EffectiveRule | undefined;
+  const covers = (command: PlainCommand, directory: string | null) => {
+    const rule = allows.find((candidate) => allowsCommand(candidate, command));
+    if (!rule || !mayRedirect(command, directory, context)) return false;
+    first ??= rule;
+    return true;
+  };
+  return proveReadOnly(call.plain, cwd, context, { covers }).ok ? first : undefined;
+}
+
+export interface CommandVisitor {
+  onCovered?(part: PlainCommand, rule: EffectiveRule): void;
+  onProven?(part: PlainCommand): void;
+  onOpen?(part: PlainCommand, reason: PermissionReason): void;
+}
+
+/** Goes through the commands of a plain text, saying of each whether a rule covers it, a proof allows it, or neither.
+ *  Returns why the text is not plain; "" when it is. */
+export function walkCommands(command: string, cwd: string, context: DecisionContext, visitor: CommandVisitor): string {
+  const { plain } = toShellCall(command);
+  if (!plain.ok) return plain.why;
+  const allows = context.rules.filter(({ effect }) => effect === "allow");
+  const isStrict = context.mode === "strict";
+  proveReadOnly(plain, cwd, context, {
+    covers: (part, directory) => {
+      const rule = allows.find((candidate) => allowsEveryCommand(candidate) || allowsCommand(candidate, part));
+      const covered = rule !== undefined && mayRedirect(part, directory, context);
+      if (covered) visitor.onCovered?.(part, rule);
+      // In strict mode a proof allows nothing.
+      else if (isStrict) visitor.onOpen?.(part, { by: "mode", detail: "strict mode asks for it" });
+      return covered || isStrict;
+    },
+    onProven: (part) => visitor.onProven?.(part),
+    onOpen: (part, reason) => visitor.onOpen?.(part, reason),
+  });
+  return "";
+}
+
+/** Files a covered command reads from or writes to by redirect pass the rules of files. `cwd` null: not known. */
+function mayRedirect({ redirects }: PlainCommand, cwd: string | null, context: DecisionContext): boolean {
+  return redirects.every((redirect) => {
+    const { operator, fd, target } = redirect;
+    if (isHarmlessRedirect(redirect)) return true;
+    const family = operator === "<" ? "Read" : /^(?:>|>>|>\||&>|&>>)$/.test(operator) ? "Write" : null;
+    if (cwd === null || family === null || target.kind !== "literal" || !/^[0-2]?$/.test(fd)) return false;
+    const path = isAbsolute(target.text) ? target.text : `${cwd}/${target.text}`;
+    return decide({ kind: "file", family, path }, context).behavior === "allow";
+  });
 }
 
 function applyBuiltins(subject: Subject, context: DecisionContext): Step | null {
@@ -336,61 +377,16 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
     case "file":
       return subject.writes ? null : readStep(subject.place, subject.target.path, context.places);
     case "shell":
-      return readOnlyStep(subject, context);
+      return readOnlyStep(subject);
     default:
       return null;
   }
 }
 
-function readStep(place: Place, path: string, places: Places): Step {
-  if (isSecret(place, places))
-    return { behavior: "ask", reason: { by: "secret", detail: `${path} may hold credentials` } };
-  if (isInWorkspace(place, places))
-    return { behavior: "allow", reason: { by: "workspace", detail: `${path} is in the workspace` } };
-  if (isInAny(place, places.readable, places))
-    return { behavior: "allow", reason: { by: "workspace", detail: `${path} is output of a tool` } };
-  return { behavior: "ask", reason: { by: "workspace", detail: `${path} is outside the workspace` } };
-}
-
-function readOnlyStep({ call, cwd }: Extract<Subject, { kind: "shell" }>, context: DecisionContext): Step {
-  const { analysis } = call;
-  if (analysis.kind === "opaque")
-    return { behavior: "ask", reason: { by: "shell", detail: `not analysed: ${analysis.why}` } };
-  if (analysis.kind === "compound") return { behavior: "ask", reason: { by: "shell", detail: "several commands" } };
-  if (!analysis.readOnly) return { behavior: "ask", reason: { by: "shell", detail: analysis.why } };
-  return mayRead(analysis, cwd, context);
-}
-
-/** A read-only command reads files like the Read tool does: same places, same rules. */
-function mayRead(
-  command: { argv: string[]; reads: string[]; git: boolean },
-  cwd: string,
-  context: DecisionContext,
-): Step {
-  const { places } = context;
-  for (const path of command.reads) {
-    const place = toPlace(path, cwd, places);
-    const step =
-      guardStores(fileSubject(path, place), context) ??
-      protectStoresFromSearch(fileSubject(path, place), context) ??
-      readStep(place, path, places);
-    if (step.behavior !== "allow") return step;
-    const rule = context.rules.find(
-      (candidate) =>
-        candidate.effect !== "allow" && candidate.tool === "Read" && governsPlace(candidate, place, places, true),
-    );
-    if (rule) return { behavior: "ask", reason: ruleReason(rule) };
-  }
-  if (command.git && !context.isGitHarmless(cwd))
-    return {
-      behavior: "ask",
-      reason: { by: "shell", detail: "the configuration of this repository may make git run programs" },
-    };
-  return { behavior: "allow", reason: { by: "read-only", detail: `${command.argv[0]} only reads` } };
-}
-
-function fileSubject(path: string, place: Place): Subject {
-  return { kind: "file", target: { kind: "file", family: "Grep", path }, place, writes: false };
+function readOnlyStep({ proof }: Extract<Subject, { kind: "shell" }>): Step {
+  const proven = proof();
+  if (!proven.ok) return { behavior: "ask", reason: proven.reason };
+  return { behavior: "allow", reason: { by: "read-only", detail: proven.detail }, run: proven.run };
 }
 
 function governs(rule: EffectiveRule, subject: Subject, { places }: DecisionContext): boolean {

@@ -2,9 +2,11 @@
 // and in fact. `broad` matching is for deny, ask and alwaysAsk: anything that may be covered is.
 
 import { join } from "node:path";
-import { analyseCommand, type CommandAnalysis } from "@/shell/analyse.ts";
-import { baseName, type LooseCommand, type LooseScan, scanLoosely, unquoted } from "@/shell/loose-words.ts";
-import { parsePlainWords } from "@/shell/plain-words.ts";
+import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
+import { baseName, unquoted } from "@/shell/loose-words.ts";
+import { parseShell } from "@/shell/parser.ts";
+import { type Plain, type PlainCommand, parsePlainWords, toPlain } from "@/shell/plain.ts";
+import { type ShellScan, scanShell } from "@/shell/scan.ts";
 import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
@@ -94,37 +96,31 @@ function escapeGlob(path: string): string {
 
 // ── Shell ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The analysis and the over-approximation of one command, computed once for all rules. */
+/** What one command is, worked out once for all rules. */
 export interface ShellCall {
   readonly command: string;
-  readonly analysis: CommandAnalysis;
-  readonly loose: LooseCommand[];
-  /** Text without quotes, for what the analysis does not understand. */
+  /** Its commands, when it is plain. */
+  readonly plain: Plain;
+  /** Everything that may run. */
+  readonly scan: ShellScan;
+  /** Text without quotes, for what is not certain. */
   readonly flat: string;
-  /** Some command's name is only known when it runs. */
-  readonly dynamic: boolean;
 }
 
-/** The over-approximation is only computed when a rule or program needs it; most checks do not. */
+/** The scan is only made when a rule or a program needs it; most checks do not. */
 export function toShellCall(command: string): ShellCall {
-  const analysis = analyseCommand(command);
-  let [scan, flat]: [LooseScan | undefined, string | undefined] = [undefined, undefined];
-  const scanned = () => {
-    scan ??= scanLoosely(command);
-    return scan;
-  };
+  const parse = parseShell(command);
+  let [scan, flat]: [ShellScan | undefined, string | undefined] = [undefined, undefined];
   return {
     command,
-    analysis,
-    get loose() {
-      return scanned().commands;
+    plain: toPlain(parse),
+    get scan() {
+      scan ??= scanShell(command, parse);
+      return scan;
     },
     get flat() {
       flat ??= unquoted(command);
       return flat;
-    },
-    get dynamic() {
-      return analysis.kind === "opaque" && scanned().dynamic;
     },
   };
 }
@@ -133,11 +129,17 @@ export function allowsEveryCommand(rule: Rule): boolean {
   return rule.tool === "Bash" && (rule.payload === null || [":*", "*", "**"].includes(rule.payload));
 }
 
-/** One simple command of the call. */
-export function allowsArgv(rule: Rule, argv: string[]): boolean {
+/** One simple command of the call. What is only known when it runs is covered by a wildcard, never by a word. */
+export function allowsCommand(rule: Rule, { words }: PlainCommand): boolean {
   if (rule.tool !== "Bash") return false;
   const pattern = findShellPattern(rule);
-  return pattern !== null && matchWords(pattern, argv);
+  return (
+    pattern !== null &&
+    matchWords(
+      pattern,
+      words.map(({ kind, text }) => (kind === "literal" ? text : `\u0000${text}`)),
+    )
+  );
 }
 
 /** The identical text was allowed, whatever it means. */
@@ -150,8 +152,12 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   if (allowsEveryCommand(rule) || allowsText(rule, call.command)) return true;
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
-  if (call.loose.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
-  return call.analysis.kind === "opaque" && isMentioned(pattern, call.flat);
+  const { commands, uncertain, globs } = call.scan;
+  if (commands.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
+  if (uncertain && isMentioned(pattern, call.flat)) return true;
+  // A file may be called `push`, and `git p*` mean `git push`.
+  const spelled = pattern.words.slice(1).some((word) => globs.some((glob) => matchesGlob(glob, word)));
+  return spelled && isMentioned(pattern, call.flat);
 }
 
 interface ShellPattern {
@@ -241,16 +247,43 @@ function isMentioned(pattern: ShellPattern, flat: string): boolean {
   });
 }
 
-/** Words of a command that may name files: operands, values of options, redirect targets. */
-export function pathWords(call: ShellCall): string[] {
-  const words = call.loose.flatMap(({ argv, writes }) => [...argv.slice(1), ...writes]);
-  const opaqueWords = call.analysis.kind === "opaque" ? call.flat.split(/[\s;|&<>()`]+/) : [];
-  return [...new Set([...words, ...opaqueWords].flatMap(splitOptionValue))].filter((word) => word !== "");
+/** More words, and nobody looks at them one by one. */
+const MAX_PATH_WORDS = 512;
+const MAX_GLOBS = 16;
+
+/** Words of a command that may name files: operands, values of options, redirect targets, files a glob stands for. Null
+ *  when there are too many. */
+export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string[] | null {
+  const words = new Set<string>();
+  for (const { argv, writes } of scan.commands) {
+    for (let at = 1; at < argv.length; at++) addPathWord(words, argv[at]!);
+    for (const file of writes) addPathWord(words, file);
+    if (words.size > MAX_PATH_WORDS) return null;
+  }
+  const globs = [...new Set(scan.globs)];
+  if (globs.length > MAX_GLOBS) return null;
+  for (const pattern of globs) {
+    const names = expandGlob(pattern, cwd);
+    if (!names) return null;
+    for (const name of names) addPathWord(words, name);
+  }
+  // A file that is read from: `cat <.env`.
+  if (plain.ok)
+    for (const { commands } of plain.items)
+      for (const { redirects } of commands) for (const { target } of redirects) addPathWord(words, target.text);
+  if (scan.uncertain || !plain.ok) for (const word of flat.split(/[\s;|&<>()`]+/)) addPathWord(words, word);
+  return words.size > MAX_PATH_WORDS ? null : [...words];
+}
+
+function addPathWord(words: Set<string>, word: string): void {
+  for (const part of splitOptionValue(word)) if (part !== "") words.add(part);
 }
 
 function splitOptionValue(word: string): string[] {
-  const parts = [word.startsWith("-") ? word.slice(2) : word];
-  for (const separator of ["=", ":"]) if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
+  // A long option's value stands behind `=`, a short one's may be glued to it.
+  const parts = word.startsWith("--") ? [] : [word.startsWith("-") ? word.slice(2) : word];
+  for (const separator of ["=", ":", "@"])
+    if (word.includes(separator)) parts.push(word.slice(word.indexOf(separator) + 1));
   return parts;
 }
 

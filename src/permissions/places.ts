@@ -1,7 +1,7 @@
 // Paths as permission checks see them: lexically normalised, and as they really are after following links. Pure except
 // for the two that follow links at the end.
 
-import { lstatSync, readlinkSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { dirname, isAbsolute, parse, resolve, sep } from "node:path";
 import { systemErrorCode } from "@/lib/errors.ts";
 
@@ -121,16 +121,21 @@ export function comparable(path: string): string {
 /** Follows links part by part, as the kernel does. A link whose target does not exist yet still leads there: a write
  *  would create the target. Remembers what it saw, so it must not live longer than one check. `start` is a directory
  *  whose real path is known already. */
-export function createLinkFollower(start?: Place): (path: string) => string {
+export function createLinkFollower(start?: KnownDirectory): (path: string) => string {
   const known = new Map<string, string>();
   const follow = (path: string, depth: number): string => {
     if (depth > MAX_LINKS) throw new Error(`too many links: ${path}`);
     const shortcut = start && path.startsWith(`${start.lexical}/`) ? start : null;
     let current = shortcut ? shortcut.real : parse(path).root;
+    const links = shortcut?.links;
     for (const part of path.slice(shortcut ? shortcut.lexical.length : current.length).split(SEPARATOR)) {
       if (part === "" || part === ".") continue;
-      current =
-        part === ".." ? dirname(current) : step(current.endsWith(sep) ? current + part : current + sep + part, depth);
+      if (part === "..") current = dirname(current);
+      else {
+        const candidate = current.endsWith(sep) ? current + part : current + sep + part;
+        // Which entries of the start are links is known without looking at each.
+        current = links && current === shortcut.real && !links.has(part) ? candidate : step(candidate, depth);
+      }
     }
     return current;
   };
@@ -148,16 +153,48 @@ export function createLinkFollower(start?: Place): (path: string) => string {
   return (path) => (path === start?.lexical ? start.real : follow(path, 0));
 }
 
-/** Real path of one directory, followed again only when another directory is found under its name. */
-export function createDirectoryMemo(directory: string): () => Place {
-  let memo: { id: string; place: Place } | undefined;
+export interface KnownDirectory extends Place {
+  /** Its entries that are links; null when nobody counted them. */
+  links: ReadonlySet<string> | null;
+}
+
+/** Larger directories are not listed: looking at single entries is cheaper. */
+const MAX_LISTED = 1_000;
+
+/** Real path and links of one directory, looked up again only when another directory is found under its name, or an
+ *  entry has come or gone. */
+export function createDirectoryMemo(directory: string): () => KnownDirectory {
+  let memo: { id: string; known: KnownDirectory; until: number } | undefined;
   return () => {
     const stat = statSync(directory, { throwIfNoEntry: false });
-    const id = stat ? `${stat.dev} ${stat.ino}` : "";
-    if (memo === undefined || memo.id !== id)
-      memo = { id, place: { lexical: directory, real: createLinkFollower()(directory) } };
-    return memo.place;
+    // ctime cannot be set back, unlike mtime.
+    const id = stat ? `${stat.dev} ${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs}` : "";
+    if (memo === undefined || memo.id !== id || Date.now() > memo.until) {
+      // What changed just now may change again without showing it in its time.
+      const settledAt = (stat?.ctimeMs ?? 0) + 50;
+      const settled = Date.now() > settledAt;
+      const real = createLinkFollower()(directory);
+      memo = {
+        id,
+        known: { lexical: directory, real, links: settled ? findLinks(directory) : null },
+        until: settled ? Number.POSITIVE_INFINITY : settledAt,
+      };
+    }
+    return memo.known;
   };
+}
+
+/** Null where names are not compared byte by byte. */
+function findLinks(directory: string): Set<string> | null {
+  if (process.platform !== "linux") return null;
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    if (entries.length > MAX_LISTED) return null;
+    const links = entries.filter((entry) => !entry.isFile() && !entry.isDirectory());
+    return new Set(links.map(({ name }) => name));
+  } catch {
+    return null; // Not ours to read.
+  }
 }
 
 const SEPARATOR = process.platform === "win32" ? /[/\\]/ : "/";

@@ -4,8 +4,12 @@
 
 import { dirname } from "node:path";
 import { shellQuote } from "@/lib/text.ts";
-import { analyseCommand } from "@/shell/analyse.ts";
+import type { Word } from "@/shell/ast.ts";
 import { baseName } from "@/shell/loose-words.ts";
+import { parseShell } from "@/shell/parser.ts";
+import { isHarmlessRedirect, type PlainCommand, toPlain } from "@/shell/plain.ts";
+import { quoteIfNeeded } from "@/shell/quote.ts";
+import { scanShell } from "@/shell/scan.ts";
 import type { Decision } from "./decide.ts";
 import { isInWorkspace, type Places, toPlace } from "./places.ts";
 import { isSecret } from "./protected.ts";
@@ -22,10 +26,11 @@ interface Offer {
 export function suggestRules(
   targets: { target: PermissionTarget; decision: Decision }[],
   places: Places,
+  findOpen: FindOpen,
 ): RuleSuggestion[] {
   const open = targets.filter(({ decision }) => decision.behavior === "ask");
   if (open.some(({ decision }) => decision.always)) return [];
-  const offers = open.map(({ target }) => offersFor(target, places));
+  const offers = open.map(({ target }) => offersFor(target, places, findOpen));
   // One part that cannot be remembered would ask again anyway.
   if (offers.some((list) => list.length === 0)) return [];
   const unique = [...new Map(offers.flat().map((offer) => [offer.rule, offer])).values()];
@@ -38,11 +43,12 @@ export function suggestRules(
 export function findAllowFlag(
   targets: { target: PermissionTarget; decision: Decision }[],
   places: Places,
+  findOpen: FindOpen,
 ): string | undefined {
   const open = targets.filter(({ decision }) => decision.behavior === "ask");
   if (open.some(({ decision }) => decision.always)) return undefined;
   if (open.every(({ target }) => isWorkspaceEdit(target, places))) return "--permission-mode acceptEdits";
-  const rules = open.map(({ target }) => flagRule(target, places));
+  const rules = open.map(({ target }) => flagRule(target, places, findOpen));
   if (rules.some((rule) => rule === undefined)) return "--yolo";
   return `--allowedTools ${shellQuote([...new Set(rules)].join(","))}`;
 }
@@ -55,12 +61,12 @@ function isWorkspaceEdit(target: PermissionTarget, places: Places): boolean {
   );
 }
 
-function offersFor(target: PermissionTarget, places: Places): Offer[] {
+function offersFor(target: PermissionTarget, places: Places, findOpen: FindOpen): Offer[] {
   switch (target.kind) {
     case "file":
       return [fileOffer(target, places)];
     case "shell":
-      return shellOffers(target.command);
+      return shellOffers(target, findOpen);
     case "url":
       return URL.canParse(target.url) ? [urlOffer(new URL(target.url).hostname)] : [];
     case "tool":
@@ -114,25 +120,46 @@ const GIT_PREFIXES = new Set(
 );
 const PACKAGE_RUNNERS = new Set(["npm", "pnpm", "yarn", "bun"]);
 
-function shellOffers(command: string): Offer[] {
-  const analysis = analyseCommand(command);
-  if (analysis.kind === "opaque")
-    return /[\n()]/.test(command) || command.length > 300 ? [] : [exactOffer(command.trim())];
-  const commands = analysis.kind === "simple" ? [analysis] : analysis.commands;
-  const offers = commands.map(({ argv }) => argvOffer(argv));
-  return offers.some((offer) => offer === null) ? [] : (offers as Offer[]);
+/** Which commands of a plain text neither rules nor a proof allow. */
+export type FindOpen = (command: string, cwd: string) => PlainCommand[];
+
+function shellOffers({ command, cwd }: Extract<PermissionTarget, { kind: "shell" }>, findOpen: FindOpen): Offer[] {
+  const parse = parseShell(command);
+  if (scanShell(command, parse).commands.some(({ argv }) => isDangerous(argv))) return [];
+  const plain = toPlain(parse);
+  const commands = plain.ok ? plain.items.flatMap((item) => item.commands) : [];
+  const redirected = commands.some(({ redirects }) => !redirects.every(isHarmlessRedirect));
+  if (!plain.ok || redirected) return textOffer(command.trim());
+  const offers = findOpen(command, cwd).map(({ words }) => wordsOffer(words));
+  if (offers.some((offer) => offer === null)) return commands.length === 1 ? textOffer(command.trim()) : [];
+  return offers as Offer[];
 }
 
-function argvOffer(argv: string[]): Offer | null {
+/** A star in a rule would be a wildcard, a line break or a parenthesis hard to see through. */
+function textOffer(text: string): Offer[] {
+  return /[\n()*]/.test(text) || text.length > 300 ? [] : [exactOffer(text)];
+}
+
+/** Of words that are only known when it runs, nothing exact can be remembered. */
+function wordsOffer(words: Word[]): Offer | null {
+  const argv = words.map(({ text }) => text);
+  const offer = argvOffer(argv);
+  return words.every(({ kind }) => kind === "literal") || offer.rule.endsWith(":*)") ? offer : null;
+}
+
+function argvOffer(argv: string[]): Offer {
   const [name = "", verb = "", third = ""] = argv;
   const program = baseName(name);
-  if (DANGEROUS.has(program) || isForced(program, argv)) return null;
-  if (PACKAGE_RUNNERS.has(program) && verb === "run" && argv.length === 3) return exactOffer(formatWords(argv));
   if (EXECUTORS.has(program) || PACKAGE_RUNNERS.has(program)) return exactOffer(formatWords(argv));
   if (program === "git" && GIT_PREFIXES.has(verb)) return prefixOffer(`${name} ${verb}`);
   if (program === "gh" && /^[a-z-]+$/.test(verb) && /^[a-z-]+$/.test(third) && verb !== "api")
     return prefixOffer(`${name} ${verb} ${third}`);
   return exactOffer(formatWords(argv));
+}
+
+function isDangerous(argv: string[]): boolean {
+  const program = baseName(argv[0] ?? "");
+  return DANGEROUS.has(program) || isForced(program, argv);
 }
 
 /** `-f` means force only for these; `tail -f` and `grep -f` are ordinary. */
@@ -155,11 +182,11 @@ function prefixOffer(prefix: string): Offer {
 
 /** Words in a form the rule parser reads back as the same words. A star in an argument would be a wildcard. */
 function formatWords(argv: string[]): string {
-  return argv.map((word) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : shellQuote(word))).join(" ");
+  return argv.map(quoteIfNeeded).join(" ");
 }
 
-function flagRule(target: PermissionTarget, places: Places): string | undefined {
-  const offers = offersFor(target, places);
+function flagRule(target: PermissionTarget, places: Places, findOpen: FindOpen): string | undefined {
+  const offers = offersFor(target, places, findOpen);
   // Parentheses that do not balance would break the list apart.
   return offers.length > 0 && offers.every(({ rule }) => isBalanced(rule))
     ? offers.map(({ rule }) => rule).join(",")

@@ -1,5 +1,7 @@
 // The vocabulary of permission checks. Pure values; reading settings is `store/settings.ts`, asking people is a front end.
 
+import type { Explanation } from "./explain.ts";
+
 /** `plan` denies everything that mutates. */
 export type PermissionMode = "unrestricted" | "acceptEdits" | "standard" | "strict" | "plan";
 
@@ -35,8 +37,22 @@ export interface PermissionReason {
   source?: RuleSource;
 }
 
+export interface ProvenCommand {
+  /** Every word quoted, globs written out, protective options added. Runs with the environment of
+   *  `shell/hardened-env.ts`. */
+  command: string;
+  /** Directories the agent may write to: programs are not taken from there. */
+  closedRoots: string[];
+}
+
 export type Verdict =
-  | { behavior: "allow"; reason: PermissionReason; trace: PermissionReason[] }
+  | {
+      behavior: "allow";
+      reason: PermissionReason;
+      trace: PermissionReason[];
+      /** A shell command was proven to only read: this text is what was proven, and what must run. */
+      run?: ProvenCommand;
+    }
   | { behavior: "deny"; reason: PermissionReason; trace: PermissionReason[] }
   | {
       behavior: "ask";
@@ -48,6 +64,11 @@ export type Verdict =
       /** Flag that would have allowed it in a headless run, for example `--allowedTools 'Bash(npm test)'`. */
       allowFlag?: string;
     };
+
+/** A checker that can say why. */
+export interface ExplainingChecker extends PermissionChecker {
+  explain(tool: string, targets: PermissionTarget[]): Promise<Explanation>;
+}
 
 /** Decides calls for one process. Live: mode and session rules may change between calls. */
 export interface PermissionChecker {

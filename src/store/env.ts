@@ -38,6 +38,8 @@ export interface Env {
   overflowToFile: boolean;
   /** LETTA_PERMISSION_TRACE=1: one JSON line per ask or deny on stderr. */
   permissionTrace: boolean;
+  /** LETTA_PERMISSION_TRACE_ALL=1: also for what is allowed, with the text that runs in its place. */
+  permissionTraceAll: boolean;
   /** LETTA_DEBUG=1: stacks and debug lines on stderr. */
   debug: boolean;
   /** NO_COLOR set (any value), or TERM=dumb: no colour. */
@@ -78,7 +80,8 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     scratchpad: text("LETTA_SCRATCHPAD"),
     bashStrict: flag("LETTA_BASH_STRICT") ?? false,
     overflowToFile: flag("LETTA_TOOL_OVERFLOW_TO_FILE") ?? true,
-    permissionTrace: flag("LETTA_PERMISSION_TRACE") ?? false,
+    permissionTrace: flag("LETTA_PERMISSION_TRACE") ?? flag("LETTA_PERMISSION_TRACE_ALL") ?? false,
+    permissionTraceAll: flag("LETTA_PERMISSION_TRACE_ALL") ?? false,
     debug: flag("LETTA_DEBUG") ?? false,
     noColor: Boolean(vars.NO_COLOR) || vars.TERM === "dumb",
     dumbTerminal: vars.TERM === "dumb",

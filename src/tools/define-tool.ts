@@ -4,7 +4,7 @@
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
-import type { PermissionTarget, RuleSuggestion } from "@/permissions/types.ts";
+import type { PermissionTarget, ProvenCommand, RuleSuggestion } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
 import type { ToolsetNames } from "./toolsets.ts";
@@ -27,6 +27,8 @@ export interface ToolContext {
   cwd: string;
   signal: AbortSignal;
   services: ToolServices;
+  /** Shell tools run this in the place of what the model wrote: it was allowed because this only reads. */
+  proven?: ProvenCommand;
   /** Live output for people (shell tools); never what the model reads. */
   onOutput(text: string): void;
 }

@@ -14,7 +14,7 @@ import { truncateOutput } from "./output.ts";
 import { leaving, OutsideSandbox } from "./outside-sandbox.ts";
 import { contextPath } from "./paths.ts";
 import { checkCommandText } from "./shell-checks.ts";
-import { commandTitle } from "./shell-run.ts";
+import { asProven, commandTitle } from "./shell-run.ts";
 
 const Milliseconds = v.pipe(v.number(), v.description("Milliseconds"));
 
@@ -44,16 +44,19 @@ export const execCommandTool = defineTool({
     if (/\brg\b/.test(args.cmd)) services.findRipgrep();
     const startedAt = performance.now();
     const session = services.sessions.start(
-      {
-        command: args.cmd,
-        cwd,
-        env: await commandEnv(args.cmd, { ...context, cwd }),
-        strict: services.env.bashStrict,
-        login: args.login,
-        unconfined: args.outside_sandbox ?? false,
-        ...(args.shell !== undefined && { shell: args.shell }),
-        ...(args.tty && { terminal: TERMINAL_SIZE }),
-      },
+      asProven(
+        {
+          command: args.cmd,
+          cwd,
+          env: await commandEnv(args.cmd, { ...context, cwd }),
+          strict: services.env.bashStrict,
+          login: args.login,
+          unconfined: args.outside_sandbox ?? false,
+          ...(args.shell !== undefined && { shell: args.shell }),
+          ...(args.tty && { terminal: TERMINAL_SIZE }),
+        },
+        context,
+      ),
       { agentId, conversationId },
     );
     await session.wait(clamp(args.yield_time_ms, EXEC_YIELD_MS), context);

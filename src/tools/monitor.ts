@@ -13,6 +13,7 @@ import { parseSocketUrl, watchSocket } from "./monitor-source.ts";
 import type { AdoptedTask } from "./services.ts";
 import type { RunningShell } from "./shell.ts";
 import { checkCommandText } from "./shell-checks.ts";
+import { asProven } from "./shell-run.ts";
 
 const Args = v.strictObject({
   description: v.pipe(v.string(), v.nonEmpty("must not be empty"), v.description("What is watched, in 3-8 words")),
@@ -46,7 +47,10 @@ export const monitorTool = defineTool({
     let push = (_: string | Uint8Array): void => {};
     const shell =
       "command" in source
-        ? services.shells.start({ command: source.command, cwd: context.cwd, env, stderrFile }, (bytes) => push(bytes))
+        ? services.shells.start(
+            asProven({ command: source.command, cwd: context.cwd, env, stderrFile }, context),
+            (bytes) => push(bytes),
+          )
         : watchSocket(source.url, args.ws?.protocols ?? [], (line) => push(`${line}\n`));
     const title = "command" in source ? source.command : source.url.href;
     const task = services.background.adopt(shell, { agentId, conversationId, title, as: "monitor" });

@@ -4,6 +4,7 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { ToolError } from "@/lib/errors.ts";
+import { hardenEnv } from "@/shell/hardened-env.ts";
 import { commandEnv } from "./command-env.ts";
 import type { ToolContext, ToolResult } from "./define-tool.ts";
 import {
@@ -34,7 +35,7 @@ export async function runShell(request: ShellRequest, context: ToolContext): Pro
   const { cwd, note } = request.cwd === undefined ? existingDirectory(context.cwd) : { cwd: request.cwd, note: "" };
   // It is on the command's PATH once it is unpacked.
   if (/\brg\b/.test(request.command)) context.services.findRipgrep();
-  const command: ShellCommand = {
+  const written: ShellCommand = {
     command: request.command,
     cwd,
     env: await commandEnv(request.command, { ...context, cwd }),
@@ -42,6 +43,7 @@ export async function runShell(request: ShellRequest, context: ToolContext): Pro
     login: request.login ?? false,
     unconfined: request.unconfined ?? false,
   };
+  const command = asProven(written, context);
   if (request.background) return startInBackground(command, request.timeoutMs, note, context);
   const sleep = findLongSleep(request.command);
   if (sleep) {
@@ -51,6 +53,16 @@ export async function runShell(request: ShellRequest, context: ToolContext): Pro
   }
   const timeoutMs = Math.min(SHELL_MAX_TIMEOUT_MS, Math.max(1, request.timeoutMs ?? SHELL_TIMEOUT_MS));
   return runInForeground(command, timeoutMs, note, context);
+}
+
+/** What was allowed because it only reads runs as it was proven, not as it was written: every tool that starts a shell
+ *  command of the model passes it through here. */
+export function asProven(command: ShellCommand, { proven }: Pick<ToolContext, "proven">): ShellCommand {
+  if (!proven) return command;
+  // No terminal either: on one, programs page, prompt, and write what they would have printed to files (`nohup`).
+  const { shell: _, terminal: __, ...rest } = command;
+  const env = hardenEnv(command.env, proven.closedRoots);
+  return { ...rest, command: proven.command, env, login: false, bare: true };
 }
 
 /** One line for people. */

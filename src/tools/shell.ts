@@ -20,6 +20,8 @@ export interface ShellCommand {
   env: Record<string, string>;
   /** Run with `set -euo pipefail`. */
   strict?: boolean;
+  /** bash without any start-up file, whatever the platform's usual shell. */
+  bare?: boolean;
   /** What it can read. Default: nothing. */
   stdin?: string;
   /** Run by this program instead of the usual shell. */
@@ -234,11 +236,12 @@ async function pump(
   }
 }
 
-function shellCommand({ command, env, strict = false, shell: program, login = false }: ShellCommand): string[] {
+function shellCommand(wanted: ShellCommand): string[] {
+  const { command, env, strict = false, bare = false, shell: program, login = false } = wanted;
   const path = env.PATH;
   // Profiles set PATH anew on many systems; what was on it stays reachable. On the first line: numbers stay right.
   const profiled = `PATH="$PATH:$${PATH_VARIABLE}"; ${command}`;
-  if (program !== undefined)
+  if (program !== undefined && !bare)
     return login && takesLogin(program) ? [program, "-lc", profiled] : [program, "-c", command];
   const find = (...names: string[]): string | null => {
     for (const name of names) {
@@ -252,12 +255,14 @@ function shellCommand({ command, env, strict = false, shell: program, login = fa
     const utf8 = "[Console]::OutputEncoding = [System.Text.Encoding]::UTF8; ";
     return shell ? [shell, "-NoProfile", "-Command", utf8 + command] : ["cmd.exe", "/d", "/s", "/c", command];
   }
-  const own = login ? profiled : command;
+  const own = login && !bare ? profiled : command;
   const text = strict ? `set -euo pipefail\n${own}` : own;
+  const bash = bare ? find("/bin/bash", "bash") : null;
+  if (bash) return [bash, "--noprofile", "--norc", "-c", text];
   // bash 3.2 of macOS misreads some here-documents.
   const shell =
     process.platform === "darwin" ? (find("/bin/zsh", "zsh", "bash") ?? "bash") : (find("bash", "/bin/bash") ?? null);
-  if (shell) return [shell, login ? "-lc" : "-c", text];
+  if (shell) return [shell, ...(bare && shell.endsWith("zsh") ? ["-f"] : []), login && !bare ? "-lc" : "-c", text];
   const sh = find("sh", "/bin/sh");
   if (!sh) throw new ToolError("Executable not found: bash. Install bash, or put it on PATH.");
   return [sh, "-c", text];

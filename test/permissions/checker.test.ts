@@ -63,7 +63,7 @@ test.each([
   ["git diff /etc/passwd a", "deny ask ask ask allow"],
   ["git show HEAD:.env", "deny ask ask ask allow"],
   ["rg x ~", "deny ask ask ask allow"],
-  ["ls; ls", "deny ask ask ask allow"],
+  ["ls; ls", "allow ask allow allow allow"],
   ["echo $HOME", "deny ask ask ask allow"],
   ["touch x", "deny ask ask ask allow"],
   ["rm -rf node_modules", "deny ask ask ask allow"],
@@ -211,6 +211,9 @@ test("the trace shows what else would have answered", async () => {
   });
   await world.shell("ls");
   expect(lines).toHaveLength(1);
+  const all = await world.reopen({ mode: "standard", traceAllowed: true });
+  await all.shell('ls "a b"');
+  expect(JSON.parse(lines[1]!)).toMatchObject({ behavior: "allow", run: "ls 'a b'" });
 });
 
 const HOSTILE = {

@@ -205,3 +205,15 @@ describe("without a shell", () => {
     expect(["success", expect.stringContaining("could not be started")]).toContainEqual(status);
   });
 });
+
+test("what was proven runs, not what was written, and with an environment that cannot change it", async () => {
+  await using bench = openWorkbench({
+    vars: { GIT_EXTERNAL_DIFF: "./evil", LESSOPEN: "|./evil", BASH_ENV: "./evil", PATH: `${process.env.PATH}:.` },
+  });
+  const proven = { command: "echo 'proven'; export -p", closedRoots: [bench.cwd] };
+  const { output } = await bench.call(bashTool, { command: "echo written" }, { proven });
+  expect(output).toStartWith("proven\n");
+  expect(output).not.toMatch(/evil/);
+  expect(output).toContain('GIT_CONFIG_KEY_0="core.fsmonitor"');
+  expect(output).not.toMatch(/PATH="[^"]*:\."/);
+});

@@ -14,7 +14,7 @@ import type { Writer } from "@/frontends/headless/writer.ts";
 import { createHooks } from "@/hooks/service.ts";
 import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
-import type { PermissionChecker, PermissionMode } from "@/permissions/types.ts";
+import type { ExplainingChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
 import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { createClientState } from "@/store/client-state.ts";
@@ -118,7 +118,7 @@ export function options(overrides: Partial<HeadlessOptions> = {}): HeadlessOptio
   };
 }
 
-function allowAll(): PermissionChecker {
+function allowAll(): ExplainingChecker {
   let mode: PermissionMode = "standard";
   return {
     get mode() {
@@ -135,6 +135,7 @@ function allowAll(): PermissionChecker {
     addRule: async () => {},
     hidesPath: () => false,
     listRules: () => [{ effect: "allow", rule: "Bash(git status)", source: "user" }],
+    explain: () => Promise.reject(new Error("nothing is explained here")),
   };
 }
 

@@ -92,6 +92,21 @@ test("/new, /clear and /resume change the conversation and remember it", async (
   expect(run("/resume nowhere")).rejects.toThrow("no conversation nowhere");
 });
 
+test("/permissions explain says what would happen, and why", async () => {
+  const { run, app } = open();
+  const reason = { by: "shell", detail: "`rm` is not known" };
+  const explain = async (tool: string) => ({
+    ...{ tool, behavior: "ask", always: false, reason, trace: [reason], mode: "standard", modeSource: "default" },
+    ...{ commands: [], changes: ["Allowed for one run with --yolo."] },
+  });
+  Object.assign(app.permissions, { explain });
+  expect(await run("/permissions explain rm x")).toBe(`Bash: asks
+  because: shell: \`rm\` is not known
+  mode: standard (default)
+What would change it
+  Allowed for one run with --yolo.`);
+});
+
 test("/resume shows earlier calls by their titles, like the start does", async () => {
   const { run, app } = open();
   const call = { tool_call_id: "c", name: "Read", arguments: '{"file_path":"AGENTS.md"}' };

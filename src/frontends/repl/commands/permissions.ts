@@ -8,16 +8,17 @@ const SCOPES: RuleSuggestion["scope"][] = ["session", "local", "project", "user"
 
 export const permissions: ReplCommand = {
   name: "permissions",
-  args: "[allow|ask|deny RULE]",
-  summary: "Rules in force and where they come from; add one",
+  args: "[allow|ask|deny RULE | explain CALL]",
+  summary: "Rules in force and where they come from; add one; say why a call would be asked",
   whileBusy: true,
   async run(args, session) {
     if (!args) return list(session);
     const [, effect, rest] = /^(\S+)\s+(\S[\s\S]*)$/.exec(args) ?? [];
+    if (effect?.toLowerCase() === "explain" && rest) return explain(rest, session);
     const chosen = EFFECTS.find((candidate) => candidate.toLowerCase() === effect?.toLowerCase());
     if (!chosen || !rest) {
       throw new LettaError("usage", "Usage: /permissions allow|ask|deny RULE [--scope session|local|project|user]", {
-        hint: "For example: /permissions allow Bash(npm test)",
+        hint: "For example: /permissions allow Bash(npm test), or /permissions explain npm test | tail -5",
       });
     }
     const [, rule = rest, name] = /^([\s\S]*?)\s+--scope[ =](\S+)$/.exec(rest) ?? [];
@@ -27,6 +28,15 @@ export const permissions: ReplCommand = {
     session.say(`${chosen} ${rule} (${scope})`);
   },
 };
+
+async function explain(call: string, session: Parameters<ReplCommand["run"]>[1]): Promise<void> {
+  const { describeExplanation, explainCall } = await import("@/permissions/explain-text.ts");
+  session.print(
+    describeExplanation(await explainCall(session.app, call))
+      .trimEnd()
+      .split("\n"),
+  );
+}
 
 function list(session: Parameters<ReplCommand["run"]>[1]): void {
   const { app, ui } = session;

@@ -1,0 +1,59 @@
+// File names a glob stands for. What is allowed without asking runs with these names in the place of the glob, so that
+// every one of them has been judged, options included: a file may be called `-o`.
+
+import { readdirSync } from "node:fs";
+import { isAbsolute } from "node:path";
+
+/** More names, or more directories to look into, and nothing is proven. */
+const MAX_NAMES = 500;
+const MAX_DIRECTORIES = 200;
+
+/** Sorted by name; empty when nothing matches; null when there is too much to look at. */
+export function expandGlob(pattern: string, cwd: string): string[] | null {
+  if (pattern.includes("//")) return null;
+  let found = [isAbsolute(pattern) ? "/" : ""];
+  let directories = 0;
+  const segments = pattern.split("/").filter((segment) => segment !== "");
+  for (const [index, segment] of segments.entries()) {
+    const last = index === segments.length - 1;
+    const suffix = last ? "" : "/";
+    if (!isGlob(segment)) {
+      found = found.map((prefix) => prefix + segment.replace(/\\([\s\S])/g, "$1") + suffix);
+      continue;
+    }
+    const matches = toRegExp(segment);
+    const next: string[] = [];
+    for (const prefix of found) {
+      if (++directories > MAX_DIRECTORIES) return null;
+      for (const entry of list(isAbsolute(prefix) ? prefix : `${cwd}/${prefix}`))
+        if (matches.test(entry) && next.push(prefix + entry + suffix) > MAX_NAMES) return null;
+    }
+    found = next;
+  }
+  return found.sort();
+}
+
+function isGlob(segment: string): boolean {
+  return /(?:^|[^\\])(?:\\\\)*[*?]/.test(segment);
+}
+
+/** Could this one name replace the glob? */
+export function matchesGlob(pattern: string, name: string): boolean {
+  return !name.includes("/") && !pattern.includes("/") && toRegExp(pattern).test(name);
+}
+
+/** As without `dotglob`: a leading dot must be written. */
+function toRegExp(segment: string): RegExp {
+  const source = segment.replace(/\\([\s\S])|[*?]|[^*?\\]+/g, (piece, escaped: string | undefined) =>
+    piece === "*" ? "[^/]*" : piece === "?" ? "[^/]" : RegExp.escape(escaped ?? piece),
+  );
+  return new RegExp(`^${segment.startsWith(".") ? "" : "(?!\\.)"}${source}$`, "su");
+}
+
+function list(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return []; // Not a directory, or not ours to read: the glob matches nothing in it.
+  }
+}

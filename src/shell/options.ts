@@ -1,0 +1,71 @@
+// Options of a command against its table. Every option must stand in the table, spelled in full: GNU abbreviations and
+// anything unknown are refused.
+
+export interface OptionTable {
+  /** Short options without a value, as letters: they may be clustered. */
+  flags?: string;
+  /** Short options with a value, as letters: `-n 5` or `-n5`. */
+  valued?: string;
+  /** Long options without a value (or with an optional `=value` when they end in `=?`). */
+  long?: string[];
+  /** Long options with a value: `--x=v` or `--x v`. */
+  longValued?: string[];
+  /** `-5`. */
+  number?: boolean;
+}
+
+export interface ParsedOptions {
+  operands: string[];
+  /** Names of the options that were given. */
+  given: Set<string>;
+}
+
+export function parseOptions(table: OptionTable, args: string[]): ParsedOptions | { why: string } {
+  const operands: string[] = [];
+  const given = new Set<string>();
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index]!;
+    if (arg === "--") {
+      operands.push(...args.slice(index + 1));
+      break;
+    }
+    // `-` counts: `uniq - out` writes its second operand.
+    if (!arg.startsWith("-") || arg === "-") {
+      operands.push(arg);
+      continue;
+    }
+    if (table.number && /^-\d+$/.test(arg)) continue;
+    const known = arg.startsWith("--") ? parseLong(table, arg, given) : parseShort(table, arg, given);
+    if (known === "unknown") return { why: `option ${arg}` };
+    if (known === "value-follows") {
+      index += 1;
+      if (index >= args.length) return { why: `${arg} without its value` };
+    }
+  }
+  return { operands, given };
+}
+
+type Known = "known" | "unknown" | "value-follows";
+
+function parseLong(table: OptionTable, arg: string, given: Set<string>): Known {
+  const [name = "", value] = splitOnce(arg.slice(2), "=");
+  given.add(name);
+  if (table.longValued?.includes(name)) return value === undefined ? "value-follows" : "known";
+  if (table.long?.includes(`${name}=?`)) return "known";
+  return value === undefined && table.long?.includes(name) ? "known" : "unknown";
+}
+
+function parseShort(table: OptionTable, arg: string, given: Set<string>): Known {
+  for (let at = 1; at < arg.length; at++) {
+    const letter = arg[at]!;
+    given.add(letter);
+    if (table.valued?.includes(letter)) return at === arg.length - 1 ? "value-follows" : "known";
+    if (!table.flags?.includes(letter)) return "unknown";
+  }
+  return "known";
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}

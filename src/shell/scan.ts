@@ -1,0 +1,160 @@
+// Every command that may run when a text is run, for deny rules, circuit breakers and display: those of the text, of its
+// substitutions, loops and functions, and those that wrappers, interpreters and here-documents would run. Rather one too
+// many than one too few.
+
+import type { Command, Redirect, Script, Word } from "./ast.ts";
+import { baseName, type LooseCommand, MAX_SCAN, splitLoosely } from "./loose-words.ts";
+import { type Parse, parseShell } from "./parser.ts";
+
+export interface ShellScan {
+  commands: LooseCommand[];
+  /** The name of some command is only known when it runs, or there is more than was looked at. */
+  dynamic: boolean;
+  /** Some word is only known when it runs, or the text is not understood: words may be spelled by expansions. */
+  uncertain: boolean;
+  /** Unquoted globs, as patterns (ast.ts). */
+  globs: string[];
+  /** Scripts inside words that were looked at. */
+  texts: number;
+}
+
+/** More inner commands are not listed; the scan is `dynamic` then. */
+const MAX_COMMANDS = 2_048;
+/** Words of a wrapper looked at as the start of its inner command. */
+const MAX_WRAPPER_WORDS = 64;
+/** Words of an inner command that are listed. */
+const MAX_INNER_WORDS = 256;
+const MAX_TEXTS = 128;
+const MAX_DEPTH = 8;
+
+export function scanShell(command: string, parse: Parse): ShellScan {
+  const scan: ShellScan = { commands: [], dynamic: false, uncertain: !parse.ok, globs: [], texts: 0 };
+  if (parse.ok) {
+    addWhole(scan, parse.script, 0);
+  } else {
+    scan.dynamic ||= command.length > MAX_SCAN;
+    const commands = splitLoosely(command);
+    for (const loose of commands) addCommand(scan, loose, 0);
+    scan.dynamic ||= commands.some(({ argv }) => argv[0] !== undefined && /[$`*?[\]{}]/.test(argv[0]));
+  }
+  return scan;
+}
+
+interface Found {
+  /** Texts that may reach a shell's input. */
+  bodies: string[];
+  /** Some shell reads its commands from its input. */
+  feeds: boolean;
+  depth: number;
+}
+
+function addWhole(scan: ShellScan, script: Script, depth: number): void {
+  const found: Found = { bodies: [], feeds: false, depth };
+  addScript(scan, script, found);
+  // A shell that reads its commands from somewhere may be given any text of this one.
+  if (found.feeds) for (const body of found.bodies) addText(scan, body, depth + 1);
+}
+
+function addScript(scan: ShellScan, script: Script, found: Found): void {
+  for (const { pipeline } of script.items) for (const command of pipeline.commands) addParsed(scan, command, found);
+}
+
+function addParsed(scan: ShellScan, command: Command, found: Found): void {
+  const writes = command.redirects.flatMap((redirect) => addRedirect(scan, redirect, found));
+  for (const word of command.words) addWord(scan, word, found);
+  if (command.kind === "compound") {
+    for (const script of command.scripts) addScript(scan, script, found);
+    // `for PATH in ./evil` assigns like an assignment does.
+    if (writes.length > 0) addCommand(scan, { argv: [], writes }, found.depth);
+    return;
+  }
+  for (const word of command.assignments) addWord(scan, word, found);
+  const argv = command.words.map(({ text }) => text);
+  const [name] = command.words;
+  if (name !== undefined && name.kind !== "literal") scan.dynamic = true;
+  if (name !== undefined && SHELLS.has(baseName(name.text))) found.feeds = true;
+  for (const { text, kind } of command.words) if (kind === "literal" && /[\s;|&]/.test(text)) found.bodies.push(text);
+  addCommand(scan, { argv, writes }, found.depth);
+}
+
+function addRedirect(scan: ShellScan, { operator, target, body }: Redirect, found: Found): string[] {
+  addWord(scan, target, found);
+  if (body !== undefined) found.bodies.push(body);
+  if (operator === "<<<") found.bodies.push(target.text);
+  const writes = operator.includes(">") && !(operator === ">&" && /^\d+-?$|^-$/.test(target.text));
+  return writes ? [target.text] : [];
+}
+
+function addWord(scan: ShellScan, word: Word, found: Found): void {
+  if (word.kind === "dynamic") scan.uncertain = true;
+  if (word.kind === "globbed") scan.globs.push(word.pattern);
+  for (const script of word.scripts) addScript(scan, script, found);
+}
+
+/** A command and what it would run in turn. */
+function addCommand(scan: ShellScan, command: LooseCommand, depth: number): void {
+  if (scan.commands.length >= MAX_COMMANDS || depth > MAX_DEPTH) {
+    scan.dynamic = true;
+    return;
+  }
+  scan.commands.push(command);
+  const { argv } = command;
+  if (argv.length < 2) return;
+  const name = baseName(argv[0]!);
+  // It joins its words and reads them again.
+  if (name === "eval") addText(scan, argv.slice(1).join(" "), depth + 1);
+  if (SHELLS.has(name)) {
+    for (const word of argv.slice(1, MAX_WRAPPER_WORDS))
+      if (/\s/.test(word) || !word.startsWith("-")) addText(scan, word, depth + 1);
+  } else if (WRAPPERS.has(name)) addWrapped(scan, argv, depth + 1);
+  else if (name === "find") addFindActions(scan, argv, depth + 1);
+}
+
+function addFindActions(scan: ShellScan, argv: string[], depth: number): void {
+  let count = 0;
+  for (const [at, word] of argv.entries()) {
+    if (!/^-(?:exec|execdir|ok|okdir)$/.test(word)) continue;
+    if (++count > MAX_WRAPPER_WORDS) {
+      scan.dynamic = true;
+      return;
+    }
+    const rest = argv.slice(at + 1, at + 1 + MAX_WRAPPER_WORDS);
+    const end = rest.findIndex((part) => part === ";" || part === "+");
+    addCommand(scan, { argv: end === -1 ? rest : rest.slice(0, end), writes: [] }, depth);
+  }
+}
+
+/** Where a wrapper's own options end is its business: every later word may be the command, and may be a script. */
+function addWrapped(scan: ShellScan, argv: string[], depth: number): void {
+  if (argv.length > MAX_WRAPPER_WORDS) scan.dynamic = true;
+  const end = Math.min(argv.length, MAX_WRAPPER_WORDS);
+  for (let at = 1; at < end; at++) {
+    const inner = argv.slice(at, at + MAX_INNER_WORDS);
+    const name = baseName(inner[0]!);
+    // Suffixes of an inner wrapper are suffixes of this one.
+    if (WRAPPERS.has(name) && !SHELLS.has(name)) scan.commands.push({ argv: inner, writes: [] });
+    else addCommand(scan, { argv: inner, writes: [] }, depth);
+    if (/[\s;|&]/.test(inner[0]!)) addText(scan, inner[0]!, depth);
+  }
+}
+
+function addText(scan: ShellScan, text: string, depth: number): void {
+  if (depth > MAX_DEPTH || ++scan.texts > MAX_TEXTS) {
+    scan.dynamic = true;
+    return;
+  }
+  const parse = parseShell(text);
+  if (parse.ok) {
+    addWhole(scan, parse.script, depth);
+    return;
+  }
+  scan.uncertain = true;
+  for (const loose of splitLoosely(text)) addCommand(scan, loose, depth);
+}
+
+const WRAPPERS = new Set(
+  "sudo doas su runuser pkexec chroot env command builtin exec nohup nice ionice stdbuf timeout time xargs parallel setsid flock strace ltrace gdb watch script unshare nsenter setpriv busybox toybox systemd-run docker podman kubectl ssh then do else if while until ! { coproc eval source . trap".split(
+    " ",
+  ),
+);
+const SHELLS = new Set("sh bash zsh dash ksh ash fish eval".split(" "));

@@ -1,0 +1,24 @@
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hardenEnv } from "@/shell/hardened-env.ts";
+
+const root = mkdtempSync(join(tmpdir(), "letta-env-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+test("programs are not taken from where the agent, or everybody, may write", () => {
+  for (const name of ["good", "open", "work/bin", "tool/shims"]) mkdirSync(join(root, name), { recursive: true });
+  symlinkSync("work/bin", join(root, "link"));
+  chmodSync(join(root, "open"), 0o777);
+  const path = ["good", "open", "work/bin", "work", "missing", "tool/shims", "link"].map((name) => join(root, name));
+  const { PATH } = hardenEnv({ PATH: [".", "bin", "", ...path].join(":") }, [join(root, "work")]);
+  expect(PATH).toBe(join(root, "good"));
+});
+
+test("only variables that say where and in which language", () => {
+  const env = { HOME: "/h", LANG: "C", LC_ALL: "C", LD_PRELOAD: "x", GIT_DIR: "x", "BASH_FUNC_ls%%": "() { x; }" };
+  const hardened = hardenEnv(env, []);
+  expect(hardened).toMatchObject({ HOME: "/h", LANG: "C", LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0" });
+  for (const name of ["LD_PRELOAD", "GIT_DIR", "BASH_FUNC_ls%%"]) expect(Object.keys(hardened)).not.toContain(name);
+});
