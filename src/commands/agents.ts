@@ -219,6 +219,8 @@ export async function runAgentsDelete(
       await requireConsent(io, args, `Delete ${agent.name} (${agent.id}) and all its conversations?`);
       await app.backend.deleteAgent(agent.id);
       await setPinned(app, agent.id, false);
+      // A secret nobody can use any more is only a risk.
+      for (const name of app.agentSecrets.names(agent.id)) await app.agentSecrets.unset(agent.id, name);
       return { agentId: agent.id, name: agent.name, deleted: true };
     },
     { text: (data) => `Deleted ${data.name} (${data.agentId})\n` },

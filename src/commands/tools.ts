@@ -5,6 +5,7 @@ import type { App } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { renderTable } from "@/lib/table.ts";
+import type { AnyTool } from "@/tools/define-tool.ts";
 import { TOOLSETS, type ToolsetId } from "@/tools/toolsets.ts";
 import { withApp } from "./context.ts";
 import type { Io } from "./io.ts";
@@ -47,11 +48,18 @@ export async function runToolsList(
       })),
     text: (tools) =>
       renderTable(
-        [{ title: "NAME" }, { title: "DESCRIPTION", shrink: true }],
-        tools.map((tool) => [tool.name, firstSentence(tool.description)]),
+        [{ title: "NAME" }, ...(toolset ? [] : [{ title: "SETS" }]), { title: "DESCRIPTION", shrink: true }],
+        tools.map((tool) => [tool.name, ...(toolset ? [] : [setsOf(tool)]), firstSentence(tool.description)]),
         tableOptions(io),
       ),
   });
+}
+
+/** By family; the snake variants have the same members under other names. */
+function setsOf({ toolsets }: AnyTool): string {
+  if (toolsets === undefined) return "all";
+  const families = new Set(Object.keys(toolsets).map((id) => id.replace(/_snake$/, "")));
+  return [...families].join(", ") || "by name";
 }
 
 function parseToolset(text: string): ToolsetId {

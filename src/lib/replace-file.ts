@@ -31,13 +31,21 @@ export async function replaceFile(path: string, bytes: Uint8Array | null, mode?:
 export function followLinks(path: string): string {
   let current = path;
   for (let hops = 0; hops < 40; hops++) {
-    if (!lstatSync(current, { throwIfNoEntry: false })?.isSymbolicLink()) break;
+    if (!isLink(current)) break;
     current = resolve(dirname(current), readlinkSync(current));
   }
   try {
     return realpathSync(current);
   } catch {
     return current; // It does not exist yet.
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  } catch {
+    return false; // A parent is a file, or may not be looked into: whoever uses the path is told.
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { takeTail } from "@/lib/text.ts";
 import type { ToolContext } from "./define-tool.ts";
-import { EXEC_UNREAD_CHARS, SHELL_DRAIN_MS } from "./limits.ts";
+import { EXEC_KEPT_MS, EXEC_UNREAD_CHARS, SHELL_DRAIN_MS } from "./limits.ts";
 import type { OutputReader, SecretGuard } from "./secret-guard.ts";
 import type { AdoptedTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, ShellCommand, Shells } from "./shell.ts";
@@ -90,6 +90,7 @@ class ShellSession implements ExecSession {
       this.isHeld = await Promise.race([this.#shell.closed.then(() => false), late.promise]);
       clearTimeout(timer);
       this.exitCode = code;
+      setTimeout(this.onOver, EXEC_KEPT_MS).unref();
     });
   }
 

@@ -51,8 +51,8 @@ export async function htmlToText(html: string, base: string): Promise<string> {
       element(element) {
         const url = toLink(element.getAttribute("href") ?? "", base);
         if (skipped > 0 || url === null || !element.canHaveContent) return;
-        out.raw("[");
-        element.onEndTag(() => out.raw(`](${url})`));
+        const link = out.openLink();
+        element.onEndTag(() => out.closeLink(link, url));
       },
     })
     .onDocument({
@@ -69,6 +69,8 @@ class TextSink {
   #parts: string[] = [];
   #ended = true;
   #breaks = 0;
+  /** Pieces of text that were not only white space. */
+  #filled = 0;
 
   raw(text: string): void {
     if (this.#breaks > 0 && this.#parts.length > 0) this.#parts.push("\n".repeat(this.#breaks));
@@ -80,7 +82,19 @@ class TextSink {
   text(text: string, preformatted: boolean): void {
     const collapsed = preformatted ? text : text.replace(/\s+/g, " ");
     const shown = preformatted || !(this.#ended || this.#breaks > 0) ? collapsed : collapsed.replace(/^ /, "");
+    if (shown.trim() !== "") this.#filled++;
     if (shown !== "") this.raw(shown);
+  }
+
+  openLink(): { at: number; filled: number } {
+    this.raw("[");
+    return { at: this.#parts.length - 1, filled: this.#filled };
+  }
+
+  /** A link around nothing to read is left out. */
+  closeLink({ at, filled }: { at: number; filled: number }, url: string): void {
+    if (this.#filled > filled) this.raw(`](${url})`);
+    else this.#parts[at] = "";
   }
 
   breakLine(count: number): void {
@@ -90,8 +104,9 @@ class TextSink {
   finish(): string {
     // Entities are resolved last: before, `&lt;b&gt;` would look like a tag of ours.
     return decodeEntities(this.#parts.join(""))
-      .replace(/\[\s*\]\([^)]*\)/g, "")
-      .replace(/[ \t]+\n/g, "\n")
+      .split("\n")
+      .map((line) => line.trimEnd())
+      .join("\n")
       .replace(/\n{3,}/g, "\n\n")
       .trim();
   }
@@ -132,7 +147,7 @@ const ENTITIES: Record<string, string> = {
 };
 
 function decodeEntities(text: string): string {
-  return text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|([a-z]+));/gi, (whole, hex, decimal, name) => {
+  return text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|([a-z]{2,10}));/gi, (whole, hex, decimal, name) => {
     if (name !== undefined) return ENTITIES[name] ?? whole;
     const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
     const control = code < 32 && code !== 9 && code !== 10;

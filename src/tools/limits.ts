@@ -27,6 +27,8 @@ export const ECHO_MS = 100;
 export const EXEC_OUTPUT_TOKENS = 10_000;
 /** Output nobody asked for yet; the oldest goes first. */
 export const EXEC_UNREAD_CHARS = 1_000_000;
+/** A session that ended is kept so long for whoever wants to know how. */
+export const EXEC_KEPT_MS = 5 * 60 * 1000;
 export const TERMINAL_SIZE = { columns: 80, rows: 24 };
 
 export const BACKGROUND_MAX_RUNNING = 32;

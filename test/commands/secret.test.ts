@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { runAgentsDelete } from "@/commands/agents.ts";
 import { runSecretList, runSecretSet, runSecretUnset } from "@/commands/secret.ts";
 import { recordingIo, tempApp } from "./support.ts";
 
@@ -23,4 +24,12 @@ test("set from standard input or a hidden question, list, unset; values are neve
   expect(await runSecretUnset(app, { name: "ONE" }, listed)).toBe(0);
   await expect(runSecretUnset(app, { name: "ONE" }, listed)).rejects.toMatchObject({ code: "not_found" });
   expect(app.agentSecrets.names(agent.id)).toEqual(["TWO"]);
+});
+
+test("an agent's secrets go with it", async () => {
+  const { app, agent } = await appWithAgent();
+  await app.agentSecrets.set(agent.id, "ONE", "value one");
+  await app.agentSecrets.set("agent-other", "ONE", "value two");
+  expect(await runAgentsDelete(app, { id: agent.id, yes: true }, recordingIo())).toBe(0);
+  expect((await app.agentSecrets.list()).map(({ value }) => value)).toEqual(["value two"]);
 });

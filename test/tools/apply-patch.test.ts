@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { ToolError } from "@/lib/errors.ts";
 import { openDatabase } from "@/store/db.ts";
 import { createShadowStore } from "@/store/shadow.ts";
 import { applyPatchTool } from "@/tools/apply-patch.ts";
@@ -147,4 +148,43 @@ test("the preview is what is applied, and only to the bytes it was made for", as
   // Whoever looks again and repeats it is believed.
   const { diff: done } = await apply(...lines);
   expect(done).toEqual([diff!]);
+});
+
+test("whatever a patch names, all of it happens or nothing", async () => {
+  let seed = 5;
+  const random = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return (seed >> 8) % below;
+  };
+  const names = ["a", "b", "c", "d/e", "f"];
+  const path = (): string => [...names, "new", "new/deep", "a/below", "d", "./b", "missing"][random(11)]!;
+  const operation = (): string[] => {
+    const hunk = random(4) ? ["@@", "-one", "+ONE"] : ["-not there"];
+    const move = random(3) ? [] : [`*** Move to: ${path()}`];
+    return [
+      [`*** Add File: ${path()}`, "+x"],
+      [`*** Delete File: ${path()}`],
+      [`*** Update File: ${path()}`, ...move, ...hunk],
+    ][random(3)]!;
+  };
+  let applied = 0;
+  for (let round = 0; round < 300; round++) {
+    const { apply, contents, cwd } = folder({});
+    mkdirSync(join(cwd, "d"));
+    for (const name of names) writeFileSync(join(cwd, name), "one\r\ntwo");
+    const before = contents();
+    const operations = Array.from({ length: 1 + random(3) }, operation);
+    try {
+      await apply(...operations.flat());
+      applied++;
+      for (const [first = ""] of operations.filter(([first]) => first?.startsWith("*** Delete"))) {
+        expect(existsSync(join(cwd, first.split(": ")[1]!))).toBe(false);
+      }
+      expect(contents()).not.toEqual(before);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ToolError);
+      expect(contents()).toEqual(before);
+    }
+  }
+  expect(applied).toBeGreaterThan(30);
 });

@@ -12,7 +12,7 @@ test.each([
     '<a href="../x?y=1&amp;z">x</a> <a href="#top">top</a> <a href="javascript:alert(1)">js</a>',
     "[x](https://h.test/x?y=1&z) top js",
   ],
-  ["links without text", 'a<a href="/x"> </a>b', "ab"],
+  ["links without text", 'a<a href="/x"> </a>b', "a b"],
   [
     "code keeps its spaces",
     "<p>see</p><pre><code>if x:\n    y  z\n</code></pre><p>end</p>",
@@ -29,3 +29,15 @@ test.each([
   ["plain text", "just text", "just text"],
   ["nothing", "", ""],
 ])("%s", async (_, html, expected) => expect(await text(html)).toBe(expected));
+
+test.each([
+  ["spaces", "<pre>", " ", "</pre>"],
+  ["brackets", "<p>", "[](", "</p>"],
+  ["ampersands", "<p>", "&", "</p>"],
+  ["an endless entity", "<p>&", "a", "</p>"],
+  ["open links", "", "<a href=x>", ""],
+  ["open elements", "", "<div>", ""],
+  ["open tags", "", "<", ""],
+])("a page made of %s takes no longer than its length", async (_, before, piece, after) => {
+  expect((await text(before + piece.repeat(300_000) + after)).length).toBeLessThan(12_000_000);
+});
