@@ -41,19 +41,22 @@ async function bench(): Promise<number> {
 
 /** Floor, version, one headless turn and the first prompt, in turns. */
 async function benchStart(hello: string, letta: string): Promise<Row[]> {
-  const times: Record<"floor" | "version" | "turn" | "prompt", number[]> = {
+  const times: Record<"floor" | "version" | "turn" | "confined" | "prompt", number[]> = {
     floor: [],
     version: [],
     turn: [],
+    confined: [],
     prompt: [],
   };
   await using server = await openTurnServer();
   using home = tempHome();
   const turn = [letta, ...server.args, "go"];
+  const confined = [letta, ...server.args, "--sandbox", "workspace", "go"];
   for (let run = 0; run < RUNS + WARM_UP; run++) {
     times.floor.push(await measureTime([hello], home));
     times.version.push(await measureTime([letta, "--version"], home));
     times.turn.push(await measureTime(turn, home, server.env));
+    times.confined.push(await measureTime(confined, home, server.env));
     times.prompt.push(await measurePrompt([letta, "--backend", "local"], home, server.env));
   }
   const floorMs = typical(times.floor);
@@ -82,6 +85,12 @@ async function benchStart(hello: string, letta: string): Promise<Row[]> {
       measured: `${ms(turnMs)} = floor + ${ms(turnMs - floorMs)}`,
       budget: "≤ floor + 150 ms",
       ok: turnMs <= floorMs + 150,
+    },
+    {
+      what: "the same with the command in a sandbox, time",
+      measured: `${ms(typical(times.confined))} = floor + ${ms(typical(times.confined) - floorMs)}`,
+      budget: "≤ floor + 150 ms",
+      ok: typical(times.confined) <= floorMs + 150,
     },
     {
       what: "headless turn with one shell call, memory",

@@ -15,6 +15,9 @@ import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts"
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
+import { openSandbox } from "@/sandbox/open.ts";
+import type { SandboxMode } from "@/sandbox/settings.ts";
+import type { Sandbox } from "@/sandbox/types.ts";
 import { type AgentSecrets, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -54,6 +57,8 @@ export interface AppOptions {
   permissionMode?: PermissionMode;
   allowedTools?: string[];
   disallowedTools?: string[];
+  /** `--sandbox`. */
+  sandbox?: SandboxMode;
   /** A person can answer approvals. */
   interactive: boolean;
   /** `--tools`. */
@@ -120,12 +125,19 @@ export async function openApp(options: AppOptions): Promise<App> {
   const trust = await openTrust({ paths, settings });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
+  const sandbox = await openSandbox({
+    ...core,
+    ...(options.sandbox && { flag: options.sandbox }),
+    unattended: isUnattended(options),
+    taskDirectory: () => services.background.directory,
+  });
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
   const services = createToolServices({
     env,
     paths,
     shadow,
+    sandbox,
     isHidden: (path) => permissions.hidesPath(path),
     planMode: createPlanMode(() => permissions),
     secrets: guard,
@@ -143,12 +155,13 @@ export async function openApp(options: AppOptions): Promise<App> {
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
     ],
+    confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
     guardedFiles: () =>
       hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
     ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
-  const warnings: string[] = [];
+  const warnings = sandboxWarnings(sandbox);
   const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
   const tools = createToolRegistry(builtinTools());
   const clientState = createClientState(db);
@@ -180,6 +193,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     async close() {
       await sessionHooks.end();
       await services.background.stopAll();
+      sandbox.close();
       await backend.close();
       db.close();
     },
@@ -225,6 +239,17 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const result: App = Object.assign(app, { engine });
   return result;
+}
+
+/** Somebody configured a sandbox and gets none: said once, with what happens instead. */
+function sandboxWarnings({ status, active }: Sandbox): string[] {
+  if (active || status.profile === "off" || status.source === "default") return [];
+  return [`no sandbox works here (${status.reason ?? "unknown"}): commands run as permissions say`];
+}
+
+/** A prompt nobody watches, without a flag about what may run. */
+function isUnattended({ label, interactive, permissionMode, allowedTools = [] }: AppOptions): boolean {
+  return label === "headless" && !interactive && permissionMode === undefined && allowedTools.length === 0;
 }
 
 async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter> {

@@ -9,6 +9,10 @@ async function main(argv: string[]): Promise<number> {
     console.log(`${VERSION} (letta)`);
     return 0;
   }
+  if (argv[0] === "__sandbox-exec") {
+    const { execInSandbox } = await import("./sandbox/exec.ts");
+    return execInSandbox(argv.slice(1));
+  }
   const { runCli } = await import("./cli.ts");
   return runCli(argv);
 }

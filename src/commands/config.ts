@@ -11,12 +11,14 @@ import { renderFields } from "@/lib/table.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
 import { parseMode, parseRuleList } from "@/permissions/rules.ts";
+import { SANDBOX_MODES } from "@/sandbox/settings.ts";
 import {
   LOCAL_SETTINGS,
   LocalSettingsSchema,
   PermissionSettingsSchema,
   PROJECT_SETTINGS,
   ProjectSettingsSchema,
+  SandboxSettingsSchema,
   type SettingsStore,
   UserSettingsSchema,
 } from "@/store/settings.ts";
@@ -118,6 +120,7 @@ export async function runConfigSet(
       change(core, args, (settings, keys) => {
         container(settings, keys)[keys.at(-1)!] = value;
         checkPermissions(settings, keys);
+        if (keys[0] === "sandbox") checkSandbox(child(settings, "sandbox"));
       }),
     {
       text: ({ scope, key }) => {
@@ -227,10 +230,24 @@ function checkPermissions(settings: Record<string, unknown>, keys: string[]): vo
   }
 }
 
+function checkSandbox(sandbox: unknown): void {
+  for (const [name, values] of Object.entries({ mode: SANDBOX_MODES as readonly string[], network: ["on", "off"] })) {
+    const value = child(sandbox, name);
+    if (typeof value !== "string" || values.includes(value)) continue;
+    throw new LettaError("usage", `sandbox.${name} must be one of ${values.join(", ")}, not "${value}"`);
+  }
+}
+
 function isKnown(scope: Scope, key: string): boolean {
   const [group = "", name] = key.split(".");
   if (!Object.hasOwn(SCHEMAS[scope].entries, group)) return false;
-  return group !== "permissions" || name === undefined || Object.hasOwn(PermissionSettingsSchema.entries, name);
+  const entries =
+    group === "permissions"
+      ? PermissionSettingsSchema.entries
+      : group === "sandbox"
+        ? SandboxSettingsSchema.entries
+        : undefined;
+  return entries === undefined || name === undefined || Object.hasOwn(entries, name);
 }
 
 function parseScope(text: string | undefined): Scope {

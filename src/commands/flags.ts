@@ -181,6 +181,15 @@ export const FLAGS = {
     group: "Permissions and tools",
     help: "Never allow these",
   },
+  sandbox: {
+    type: "string",
+    hint: "PROFILE",
+    values: ["off", "workspace", "strict"],
+    legacy: { "workspace-write": "workspace", "read-only": "strict" },
+    mode: "both",
+    group: "Permissions and tools",
+    help: "What shell commands may reach",
+  },
   tools: {
     type: "csv",
     hint: "NAMES",

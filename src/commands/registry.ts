@@ -29,6 +29,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   export: { summary: "Print a conversation as Markdown or JSON", load: () => import("./export.ts") },
   import: { summary: "Take over agents and conversations of another Letta client", load: () => import("./import.ts") },
   permissions: { summary: "Show the permission mode and rules", load: () => import("./permissions.ts") },
+  sandbox: { summary: "Say what confines commands on this machine, and try it", load: () => import("./sandbox.ts") },
   trust: { summary: "Let this folder's own settings take effect, or take that back", load: () => import("./trust.ts") },
   hooks: { summary: "Show the hooks in force, and try them", load: () => import("./hooks.ts") },
   secret: { summary: "Keep values that commands use by name", load: () => import("./secret.ts") },

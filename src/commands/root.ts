@@ -8,6 +8,7 @@ import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
+import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { ToolsetChoice } from "@/tools/toolsets.ts";
 import type { CommandContext } from "./context.ts";
 import type { GlobalFlags } from "./flags.ts";
@@ -64,6 +65,7 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     ...(mode && { permissionMode: mode }),
     ...(flags.allowedTools && { allowedTools: flags.allowedTools }),
     ...(flags.disallowedTools && { disallowedTools: flags.disallowedTools }),
+    ...(flags.sandbox && { sandbox: flags.sandbox as SandboxMode }),
     ...(flags.tools && { tools: flags.tools }),
     // Checked by the table, too.
     ...(flags.toolset !== undefined && { toolset: flags.toolset as ToolsetChoice }),

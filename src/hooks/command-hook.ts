@@ -32,7 +32,8 @@ export async function runCommandHook(options: CommandHookOptions): Promise<Comma
   if (signal.aborted) return { exitCode: null, stdout: "", stderr: "", end: "cancelled" };
   let shell: ReturnType<Shells["start"]>;
   try {
-    const what = { command, cwd, env, stdin: `${input}\n` };
+    // The user's own, like what they type themselves: whatever confines the model does not confine it.
+    const what = { command, cwd, env, stdin: `${input}\n`, unconfined: true };
     shell = shells.start(
       what,
       (bytes) => stdout.push(bytes),

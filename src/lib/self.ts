@@ -8,6 +8,11 @@ export function selfDirectory(): string | undefined {
   return join(process.execPath, "..");
 }
 
+/** Starts this program; arguments follow. */
+export function selfCommand(): string[] {
+  return isCompiled() ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
+}
+
 /** Without the switches Bun obeys before any code of ours runs: `BUN_OPTIONS` may preload a file, `BUN_BE_BUN` turns the
  *  binary into plain bun. */
 export function withoutBunSwitches(vars: Readonly<Record<string, string | undefined>>): Record<string, string> {

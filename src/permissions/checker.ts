@@ -48,6 +48,8 @@ export interface PermissionCheckerOptions {
   interactive: boolean;
   /** Directories outside the workspace that may be read; asked at each check. Default: overflow files. */
   readableDirectories?: () => string[];
+  /** What the sandbox makes unnecessary to ask. Default: nothing. */
+  confinement?: { shell: boolean; edits: boolean };
   /** Files whose writing always asks, such as the scripts of hooks; asked again when settings or trust change. */
   guardedFiles?: () => string[];
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
@@ -61,6 +63,7 @@ export function createPermissionChecker(options: PermissionCheckerOptions): Expl
   return new Checker(options);
 }
 
+const NO_CONFINEMENT = { shell: false, edits: false };
 /** The rule the user answered "edit freely" with; it is a mode. */
 const ACCEPT_EDITS_RULE = "Edit(**)";
 const EFFECTS: RuleEffect[] = ["allow", "deny", "ask", "alwaysAsk"];
@@ -177,6 +180,7 @@ class Checker implements ExplainingChecker {
       modeSource: source,
       rules,
       places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
+      confinement: this.#options.confinement ?? NO_CONFINEMENT,
       isGitHarmless: this.#isGitHarmless,
     };
   }
@@ -327,10 +331,12 @@ class Checker implements ExplainingChecker {
       },
       // Only looked at when somebody is asked, or told how it would have been allowed.
       get suggestions() {
-        return suggestRules(decided, places, findOpen);
+        // A rule says what may run, not that it may leave the sandbox.
+        return reason.by === "sandbox" ? [] : suggestRules(decided, places, findOpen);
       },
       get allowFlag() {
-        return findAllowFlag(decided, places, findOpen);
+        const flag = findAllowFlag(decided, places, findOpen);
+        return reason.by === "sandbox" ? ["--sandbox off", flag].filter(Boolean).join(" ") : flag;
       },
     };
   }

@@ -36,6 +36,8 @@ export interface DecisionContext {
   /** Only rules in force; inert ones are left out. */
   rules: EffectiveRule[];
   places: Places;
+  /** What the sandbox that commands run in makes unnecessary to ask. */
+  confinement: { shell: boolean; edits: boolean };
   /** May reading commands of git be trusted to start no program in this directory? */
   isGitHarmless(cwd: string): boolean;
 }
@@ -89,7 +91,15 @@ export function strictest(decisions: Decision[]): Decision {
 /** The target with everything about it that several steps need. */
 type Subject =
   | { kind: "file"; target: Extract<PermissionTarget, { kind: "file" }>; place: Place; writes: boolean }
-  | { kind: "shell"; call: ShellCall; cwd: string /** Worked out when first asked for. */; proof(): Proof }
+  | {
+      kind: "shell";
+      call: ShellCall;
+      cwd: string;
+      /** Asked to run outside the sandbox. */
+      unconfined: boolean;
+      /** Worked out when first asked for. */
+      proof(): Proof;
+    }
   | { kind: "url"; target: Extract<PermissionTarget, { kind: "url" }> }
   | { kind: "tool"; target: Extract<PermissionTarget, { kind: "tool" }> }
   | { kind: "none" };
@@ -108,7 +118,7 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
         proof ??= proveReadOnly(call.plain, target.cwd, context);
         return proof;
       };
-      return { kind: "shell", call, cwd: target.cwd, proof: prove };
+      return { kind: "shell", call, cwd: target.cwd, unconfined: target.unconfined ?? false, proof: prove };
     }
     case "url":
       return { kind: "url", target };
@@ -141,8 +151,10 @@ const STEPS: ((subject: Subject, context: DecisionContext) => Step | null)[] = [
   guardSearches,
   (subject, context) => applyAskRules(subject, context, "alwaysAsk"),
   (subject, context) => applyAskRules(subject, context, "ask"),
+  keepConfined,
   applyMode,
   applyAllowRules,
+  applyConfinement,
   applyBuiltins,
 ];
 
@@ -239,6 +251,22 @@ function applyAskRules(subject: Subject, context: DecisionContext, effect: "ask"
     rules: context.rules.filter(({ source }) => stronger.includes(source)),
   });
   return override ? null : { behavior: "ask", reason: ruleReason(rule) };
+}
+
+/** Leaving the sandbox is a person's decision, in every mode and whatever rules say about the command. */
+function keepConfined(subject: Subject): Step | null {
+  if (subject.kind !== "shell" || !subject.unconfined) return null;
+  return { behavior: "ask", reason: { by: "sandbox", detail: "it would run outside the sandbox" } };
+}
+
+/** What a confined command does stays in the workspace, and so does an edit there. */
+function applyConfinement(subject: Subject, { mode, confinement, places }: DecisionContext): Step | null {
+  if (mode === "strict" || mode === "plan") return null;
+  if (subject.kind === "shell" && confinement.shell)
+    return { behavior: "allow", reason: { by: "sandbox", detail: "it runs in the sandbox, without a network" } };
+  if (subject.kind === "file" && subject.writes && confinement.edits && isInWorkspace(subject.place, places))
+    return { behavior: "allow", reason: { by: "sandbox", detail: `${subject.target.path} is in the workspace` } };
+  return null;
 }
 
 function applyMode(subject: Subject, context: DecisionContext): Step | null {

@@ -9,7 +9,8 @@ export type PermissionMode = "unrestricted" | "acceptEdits" | "standard" | "stri
 export type PermissionTarget =
   /** `access` of a path as the tool will use it: absolute, `~` and `$VAR` already expanded (tools/paths.ts). */
   | { kind: "file"; family: "Read" | "Write" | "Edit" | "Glob" | "Grep" | "ListDir"; path: string }
-  | { kind: "shell"; command: string; cwd: string }
+  /** `unconfined`: outside the sandbox that commands run in here. */
+  | { kind: "shell"; command: string; cwd: string; unconfined?: boolean }
   | { kind: "url"; url: string }
   /** Anything else, by tool name, with its top-level string arguments for `Tool(key:value)` rules. */
   | { kind: "tool"; name: string; args: Record<string, unknown>; payload?: string }

@@ -25,6 +25,22 @@ export const PermissionSettingsSchema = v.looseObject({
 });
 export type PermissionSettings = v.InferOutput<typeof PermissionSettingsSchema>;
 
+export const SandboxSettingsSchema = v.looseObject({
+  /** `off`, `workspace` or `strict`. */
+  mode: v.optional(v.string()),
+  /** `on` or `off`; default off. */
+  network: v.optional(v.string()),
+  /** Writable besides the workspace. Only the user and the administrator may add some. */
+  writableRoots: v.optional(v.array(v.string())),
+  /** Hidden besides the places of keys. */
+  denyRead: v.optional(v.array(v.string())),
+  /** Where no sandbox works, commands do not run. Default: they run as without one, which asks. */
+  failIfUnavailable: v.optional(v.boolean()),
+  /** Confined commands need no answer. Default false. */
+  autoAllowShell: v.optional(v.boolean()),
+});
+export type SandboxSettings = v.InferOutput<typeof SandboxSettingsSchema>;
+
 const SessionSchema = v.looseObject({ agentId: v.string(), conversationId: v.string() });
 
 export const UserSettingsSchema = v.looseObject({
@@ -32,6 +48,7 @@ export const UserSettingsSchema = v.looseObject({
   preferredBackendMode: v.optional(v.picklist(["api", "local"])),
   env: v.optional(v.record(v.string(), v.string())),
   permissions: v.optional(PermissionSettingsSchema),
+  sandbox: v.optional(SandboxSettingsSchema),
   /** Handle used when an agent has no model of its own. */
   defaultModel: v.optional(v.string()),
   /** Newest first, at most 5. */
@@ -62,12 +79,14 @@ export type UserSettings = v.InferOutput<typeof UserSettingsSchema>;
 /** Checked in with the repository: hostile until the folder is trusted. */
 export const ProjectSettingsSchema = v.looseObject({
   permissions: v.optional(PermissionSettingsSchema),
+  sandbox: v.optional(SandboxSettingsSchema),
   hooks: v.optional(HookSettingsSchema),
 });
 export type ProjectSettings = v.InferOutput<typeof ProjectSettingsSchema>;
 
 export const LocalSettingsSchema = v.looseObject({
   permissions: v.optional(PermissionSettingsSchema),
+  sandbox: v.optional(SandboxSettingsSchema),
   hooks: v.optional(HookSettingsSchema),
   /** Interactive "last conversation" of this directory, per server key. */
   sessionsByServer: v.optional(v.record(v.string(), SessionSchema)),
@@ -79,6 +98,7 @@ export type LocalSettings = v.InferOutput<typeof LocalSettingsSchema>;
 /** `/etc/letta/managed-settings.json` and its macOS and Windows twins: cannot be overridden. */
 const ManagedSettingsSchema = v.looseObject({
   permissions: v.optional(PermissionSettingsSchema),
+  sandbox: v.optional(SandboxSettingsSchema),
   disableUnrestricted: v.optional(v.boolean()),
 });
 export type ManagedSettings = v.InferOutput<typeof ManagedSettingsSchema>;

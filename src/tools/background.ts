@@ -12,7 +12,7 @@ import {
   rmSync,
 } from "node:fs";
 import { join } from "node:path";
-import { ToolError } from "@/lib/errors.ts";
+import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { formatCount, takeTail } from "@/lib/text.ts";
 import type { Env } from "@/store/env.ts";
 import {
@@ -232,6 +232,8 @@ class ShellTasks implements BackgroundTasks {
     clearTimeout(entry.timer);
     append(entry, entry.text.finish().text);
     const stopped = entry.task.state === "stopped";
+    const blocked = stopped || code === null ? null : explainEnd(entry, code);
+    if (blocked !== null) append(entry, `${entry.tail === "" || entry.tail.endsWith("\n") ? "" : "\n"}${blocked}\n`);
     entry.task.exitCode = code;
     append(entry, `${entry.tail === "" || entry.tail.endsWith("\n") ? "" : "\n"}${endLine(entry, code, stopped)}\n`);
     entry.log.close();
@@ -266,6 +268,15 @@ function append(entry: Entry, text: string): void {
   entry.lines += text.split("\n").length - 1;
   entry.tail += text;
   if (entry.tail.length > TAIL_CHARS * 2) entry.tail = takeTail(entry.tail, TAIL_CHARS);
+}
+
+/** What the sandbox had to do with it, also when it could not be set up. */
+function explainEnd({ shell, tail }: Entry, exitCode: number): string | null {
+  try {
+    return shell.explain({ exitCode, output: tail });
+  } catch (error) {
+    return errorMessage(error);
+  }
 }
 
 function endLine(entry: Entry, code: number | null, stopped: boolean): string {

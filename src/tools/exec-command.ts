@@ -11,6 +11,7 @@ import description from "./exec-command.md" with { type: "text" };
 import type { ExecSession } from "./exec-sessions.ts";
 import { EXEC_OUTPUT_TOKENS, EXEC_YIELD_MS, SHELL_OUTPUT_CHARS, TERMINAL_SIZE } from "./limits.ts";
 import { truncateOutput } from "./output.ts";
+import { leaving, OutsideSandbox } from "./outside-sandbox.ts";
 import { contextPath } from "./paths.ts";
 import { checkCommandText } from "./shell-checks.ts";
 import { asProven, commandTitle } from "./shell-run.ts";
@@ -30,8 +31,10 @@ export const execCommandTool = defineTool({
     max_output_tokens: v.optional(v.number()),
     shell: v.optional(v.pipe(v.string(), v.description("Default: bash"))),
     login: v.optional(v.boolean(), true),
+    outside_sandbox: OutsideSandbox,
   }),
-  targets: ({ cmd, shell, workdir }, context) => execTargets({ command: cmd, shell, workdir }, context),
+  targets: ({ cmd, shell, workdir, outside_sandbox }, context) =>
+    execTargets({ command: cmd, shell, workdir, outside: outside_sandbox }, context),
   title: ({ cmd }) => commandTitle(cmd),
   run: async (args, context) => {
     checkCommandText(args.cmd);
@@ -48,6 +51,7 @@ export const execCommandTool = defineTool({
           env: await commandEnv(args.cmd, { ...context, cwd }),
           strict: services.env.bashStrict,
           login: args.login,
+          unconfined: args.outside_sandbox ?? false,
           ...(args.shell !== undefined && { shell: args.shell }),
           ...(args.tty && { terminal: TERMINAL_SIZE }),
         },
@@ -64,14 +68,22 @@ export const execCommandTool = defineTool({
   },
 });
 
+interface ExecRequest {
+  command: string;
+  shell?: string | undefined;
+  workdir?: string | undefined;
+  /** Without the sandbox. */
+  outside?: boolean | undefined;
+}
+
 /** A shell of the model's choice is a program that runs what it is given; another directory is looked into. */
 export function execTargets(
-  { command, shell, workdir }: { command: string; shell?: string | undefined; workdir?: string | undefined },
+  { command, shell, workdir, outside }: ExecRequest,
   context: Pick<ToolContext, "cwd" | "services">,
 ): PermissionTarget[] {
   const cwd = workdir === undefined ? context.cwd : contextPath(workdir, context);
   const text = shell === undefined ? command : `${shellQuote(shell)} -c ${shellQuote(command)}`;
-  const target: PermissionTarget = { kind: "shell", command: text, cwd };
+  const target: PermissionTarget = { kind: "shell", command: text, cwd, ...leaving(outside, context.services) };
   return workdir === undefined ? [target] : [target, { kind: "file", family: "ListDir", path: cwd }];
 }
 
@@ -101,6 +113,7 @@ export function describeSession(
   const held = isHeld
     ? [`[A process it started is still running as background task ${id}; what it writes goes to ${outputFile}.]`]
     : [];
+  const blocked = exitCode === undefined ? null : session.explain(text);
   const lines = [
     `Chunk ID: ${randomBytes(3).toString("hex")}`,
     `Wall time: ${seconds} seconds`,
@@ -108,6 +121,7 @@ export function describeSession(
     `Original token count: ${Math.ceil(Buffer.byteLength(text) / 4)}`,
     "Output:",
     truncateOutput(text, { maxChars: room }).trimEnd(),
+    ...(blocked === null ? [] : [blocked]),
     ...held,
   ];
   return {

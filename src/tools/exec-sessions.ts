@@ -28,6 +28,8 @@ export interface ExecSession {
   wait(timeoutMs: number, watch: Pick<ToolContext, "signal" | "onOutput">): Promise<void>;
   /** What it wrote since the last call. Once it has ended, the session is over with this. */
   take(): string;
+  /** What the sandbox had to do with its end. Throws ToolError when it could not be set up. */
+  explain(output: string): string | null;
   write(text: string): void;
   kill(): Promise<void>;
 }
@@ -119,6 +121,10 @@ class ShellSession implements ExecSession {
     this.#unread = "";
     if (this.exitCode !== undefined) this.onOver();
     return text;
+  }
+
+  explain(output: string): string | null {
+    return this.exitCode === undefined ? null : this.#shell.explain({ exitCode: this.exitCode, output });
   }
 
   write(text: string): void {

@@ -35,6 +35,7 @@ export function watchSocket(url: URL, protocols: string[], onLine: (line: string
     pid: 0,
     exited: exited.promise,
     closed: exited.promise.then(() => {}),
+    explain: () => null,
     kill: async () => {
       socket.close();
       // A far side that never answers the closing must not keep us.

@@ -2,6 +2,7 @@
 // a tool's test can pass a small real one.
 
 import { createWatchdog } from "@/lib/watchdog.ts";
+import { type Sandbox, withoutSandbox } from "@/sandbox/types.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { ShadowStore } from "@/store/shadow.ts";
@@ -24,6 +25,8 @@ export interface ToolServices {
   shells: Shells;
   /** Background shells of this process. */
   background: BackgroundTasks;
+  /** What shells run in. */
+  sandbox: Sandbox;
   /** Programs that exec_command left running. */
   sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
@@ -119,6 +122,8 @@ export interface ToolServicesOptions {
   shadow: ShadowStore | null;
   /** Default: nothing is hidden. */
   isHidden?: (path: string) => boolean;
+  /** Default: none. */
+  sandbox?: Sandbox;
   /** Default: there are no secrets. */
   secrets?: SecretGuard;
   /** Default: never on. */
@@ -128,10 +133,18 @@ export interface ToolServicesOptions {
 const NO_PLAN_MODE: PlanMode = { isOn: () => false, enter: () => {}, leave: () => "" };
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
-  const { env, paths, shadow, isHidden = () => false, planMode = NO_PLAN_MODE, secrets = NO_SECRET_GUARD } = options;
+  const {
+    env,
+    paths,
+    shadow,
+    isHidden = () => false,
+    planMode = NO_PLAN_MODE,
+    secrets = NO_SECRET_GUARD,
+    sandbox = withoutSandbox(),
+  } = options;
   // Old overflow files go when this process has lived a moment; a short one has nothing to spare for them.
   setTimeout(() => cleanOverflowFiles(paths.projects), CLEAN_AFTER_MS).unref();
-  const shells = createShells(createWatchdog({ path: env.all.PATH }));
+  const shells = createShells(createWatchdog({ path: env.all.PATH }), sandbox);
   const background = createBackgroundTasks({ env, shells, secrets });
   let ripgrep: string | null = null;
   return {
@@ -139,6 +152,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     paths,
     files: createFileStore({ shadow }),
     shells,
+    sandbox,
     secrets,
     background,
     sessions: createExecSessions({ shells, background, secrets }),

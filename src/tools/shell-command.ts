@@ -6,7 +6,7 @@ import { directoryOf, execTargets } from "./exec-command.ts";
 import description from "./run-shell-command.md" with { type: "text" };
 import { commandTitle, runShell } from "./shell-run.ts";
 
-/** What both take. Asking for more than the sandbox allows is the person's to decide, not the model's. */
+/** What both take. More than the sandbox allows is the person's to decide: it asks. */
 const COMMON = {
   workdir: v.optional(v.string()),
   timeout_ms: v.optional(v.number()),
@@ -26,10 +26,12 @@ export const shellCommandTool = defineTool({
     login: v.optional(v.boolean(), true),
     ...COMMON,
   }),
-  targets: (args, context) => execTargets(args, context),
+  targets: (args, context) => execTargets({ ...args, outside: isEscalated(args) }, context),
   title: ({ command }) => commandTitle(command),
-  run: async ({ command, login, workdir, timeout_ms }, context) =>
-    runShell({ command, login, timeoutMs: timeout_ms, ...placeOf(workdir, context) }, context),
+  run: async ({ command, login, workdir, timeout_ms, sandbox_permissions }, context) => {
+    const unconfined = isEscalated({ sandbox_permissions });
+    return runShell({ command, login, timeoutMs: timeout_ms, unconfined, ...placeOf(workdir, context) }, context);
+  },
 });
 
 export const shellTool = defineTool({
@@ -39,11 +41,21 @@ export const shellTool = defineTool({
   description:
     "Runs a program with arguments, given as a list of words. Use a list such as bash, -lc, COMMAND for shell syntax.",
   args: v.strictObject({ command: v.pipe(v.array(v.string()), v.minLength(1)), ...COMMON }),
-  targets: ({ command, workdir }, context) => execTargets({ command: quoted(command), workdir }, context),
+  targets: (args, context) =>
+    execTargets({ command: quoted(args.command), workdir: args.workdir, outside: isEscalated(args) }, context),
   title: ({ command }) => commandTitle(command.join(" ")),
-  run: async ({ command, workdir, timeout_ms }, context) =>
-    runShell({ command: quoted(command), timeoutMs: timeout_ms, ...placeOf(workdir, context) }, context),
+  run: async ({ command, workdir, timeout_ms, sandbox_permissions }, context) => {
+    const unconfined = isEscalated({ sandbox_permissions });
+    return runShell(
+      { command: quoted(command), timeoutMs: timeout_ms, unconfined, ...placeOf(workdir, context) },
+      context,
+    );
+  },
 });
+
+function isEscalated({ sandbox_permissions }: { sandbox_permissions?: string | undefined }): boolean {
+  return sandbox_permissions === "require_escalated";
+}
 
 function placeOf(workdir: string | undefined, context: ToolContext): { cwd?: string } {
   return workdir === undefined ? {} : { cwd: directoryOf(workdir, context) };

@@ -25,6 +25,8 @@ export interface ShellRequest {
   login?: boolean;
   timeoutMs?: number | undefined;
   background?: boolean | undefined;
+  /** Not in the sandbox; a person was asked. */
+  unconfined?: boolean;
 }
 
 /** Throws ToolError for what is not started at all, and the signal's reason when aborted. */
@@ -39,6 +41,7 @@ export async function runShell(request: ShellRequest, context: ToolContext): Pro
     env: await commandEnv(request.command, { ...context, cwd }),
     strict: context.services.env.bashStrict,
     login: request.login ?? false,
+    unconfined: request.unconfined ?? false,
   };
   const command = asProven(written, context);
   if (request.background) return startInBackground(command, request.timeoutMs, note, context);
@@ -129,7 +132,8 @@ async function runInForeground(
   const shown = output.finish();
   // Where these files grow, their total is kept in bounds.
   if (output.overflowed) cleanOverflowFiles(services.paths.projects);
-  return result({ note, text: shown, holding, end, timeoutMs });
+  const blocked = end.kind === "exited" ? shell.explain({ exitCode: end.code, output: shown }) : null;
+  return result({ note, text: shown, blocked: blocked ?? "", holding, end, timeoutMs });
 }
 
 type End = { kind: "exited"; code: number } | { kind: "timeout" } | { kind: "aborted" };
@@ -155,8 +159,18 @@ async function within(promise: Promise<void>, timeoutMs: number): Promise<boolea
   return done;
 }
 
-function result(run: { note: string; text: string; holding: string; end: End; timeoutMs: number }): ToolResult {
-  const parts = [withoutFinalNewlines(run.text), run.holding];
+interface Run {
+  note: string;
+  text: string;
+  /** What the sandbox had to do with it. */
+  blocked: string;
+  holding: string;
+  end: End;
+  timeoutMs: number;
+}
+
+function result(run: Run): ToolResult {
+  const parts = [withoutFinalNewlines(run.text), run.blocked, run.holding];
   if (run.end.kind === "timeout") parts.push(`Command timed out after ${run.timeoutMs} ms and was ended.`);
   const body = parts.filter(Boolean).join("\n");
   if (run.end.kind === "exited" && run.end.code === 0) {

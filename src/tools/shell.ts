@@ -5,9 +5,11 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
+import { openMemoryFile } from "@/lib/memory-file.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
+import type { Sandbox } from "@/sandbox/types.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
 import { spawnOnTerminal, type TerminalSize } from "./spawn-terminal.ts";
 
@@ -30,6 +32,8 @@ export interface ShellCommand {
   stderrFile?: string;
   /** On a terminal of this size instead of a pipe without stdin. */
   terminal?: TerminalSize;
+  /** Never in the sandbox: the user's own commands, and what a person let out of it. */
+  unconfined?: boolean;
 }
 
 export interface RunningShell {
@@ -38,6 +42,8 @@ export interface RunningShell {
   readonly exited: Promise<number>;
   /** Resolves when the last process holding the output has closed it. Never rejects. */
   readonly closed: Promise<void>;
+  /** What the sandbox had to do with this end, in one line; null: nothing. Throws ToolError when it could not be set up. */
+  explain(end: { exitCode: number; output: string }): string | null;
   /** Ends everything the command started (INT, TERM, KILL). Resolves when it is gone and its output is read. */
   kill(): Promise<void>;
   /** Types into its terminal; absent when it has none. */
@@ -70,26 +76,34 @@ const PATH_VARIABLE = "LETTA_SHELL_PATH";
 
 const PAUSES = { afterIntMs: KILL_AFTER_INT_MS, afterTermMs: KILL_AFTER_TERM_MS };
 
-export function createShells(watchdog: Watchdog): Shells {
+export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine">): Shells {
   const running = new Set<RunningShell>();
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
-    const argv = shellCommand(command);
+    const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
+    const confined = command.unconfined ? null : sandbox.confine(plain);
+    const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
     let child: Spawned & Pick<RunningShell, "write">;
+    const files: number[] = [];
     try {
-      const env: Record<string, string> = { ...command.env, [MARK_VARIABLE]: mark };
+      for (const bytes of inputs) files.push(openMemoryFile(bytes));
+      const env: Record<string, string> = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
       if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
       child = command.terminal
-        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal }, onBytes)
-        : spawn(argv, { ...command, env }, onBytes, onErrorBytes);
+        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
+        : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes);
     } catch (error) {
+      confined?.release();
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
+    } finally {
+      for (const fd of files) closeSync(fd);
     }
+    if (confined) void child.exited.then(confined.release);
     watchdog.started(mark, child.pid);
     let killed: Promise<void> | undefined;
     let leaderGone = false;
@@ -100,6 +114,7 @@ export function createShells(watchdog: Watchdog): Shells {
       pid: child.pid,
       exited: child.exited,
       closed: child.closed,
+      explain: (end) => confined?.explain(end) ?? null,
       kill: () => {
         killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
         return killed;
@@ -153,7 +168,13 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  { cwd, env, stdin, stderrFile }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile">,
+  {
+    cwd,
+    env,
+    stdin,
+    stderrFile,
+    files,
+  }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile"> & { files: number[] },
   onBytes: OnBytes,
   onErrorBytes: OnBytes | undefined,
 ): Spawned {
@@ -164,7 +185,7 @@ function spawn(
   try {
     const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdin: input, stdout: out, stderr: stderrFd ?? err, detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdio: [input, out, stderrFd ?? err, ...files], detached: true });
   } catch (error) {
     for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;

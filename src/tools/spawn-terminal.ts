@@ -8,10 +8,18 @@ export interface TerminalSize {
   rows: number;
 }
 
+export interface TerminalSpawn {
+  cwd: string;
+  env: Record<string, string>;
+  size: TerminalSize;
+  /** Become descriptors 3, 4, … */
+  files: number[];
+}
+
 /** Throws the system's error when it cannot be started. What the terminal shows goes to `onBytes`. */
 export function spawnOnTerminal(
   argv: string[],
-  { cwd, env, size }: { cwd: string; env: Record<string, string>; size: TerminalSize },
+  { cwd, env, size, files }: TerminalSpawn,
   onBytes: (bytes: Uint8Array) => void,
 ): Spawned & { write(text: string): void } {
   const closed = Promise.withResolvers<void>();
@@ -24,7 +32,14 @@ export function spawnOnTerminal(
   });
   let child: Bun.Subprocess;
   try {
-    child = Bun.spawn(argv, { cwd, env: { ...env, TERM: "xterm-256color" }, terminal, detached: true });
+    child = Bun.spawn(argv, {
+      cwd,
+      env: { ...env, TERM: "xterm-256color" },
+      terminal,
+      // The first three are the terminal's.
+      stdio: ["ignore", "ignore", "ignore", ...files],
+      detached: true,
+    });
   } catch (error) {
     terminal.close();
     throw error;

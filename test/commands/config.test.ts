@@ -91,6 +91,8 @@ test.each([
   ["a value of the wrong type", "createDefaultAgents", "maybe"],
   ["a rule list that is none", "permissions.allow", "Bash"],
   ["an unknown mode", "permissions.mode", "foo"],
+  ["an unknown sandbox", "sandbox.mode", "foo"],
+  ["a network that is neither", "sandbox.network", "maybe"],
   ["a mode inside a group", "permissions", '{"mode":"foo"}'],
   ["a rule that is none", "permissions.deny", '["Bash("]'],
   ["a prototype key", "__proto__.polluted", "true"],
@@ -114,11 +116,14 @@ permissions.mode was not set in the user settings
 `);
 });
 
-test.each(["defualtModel", "permissions.mdoe"])("%s is saved, and said to be no setting of ours", async (key) => {
-  const io = recordingIo();
-  await runConfigSet(await tempCore(), { key, value: "x" }, io);
-  expect(io.out).toBe(`Saved ${key} in the user settings. It is no setting of letta's; other programs may know it\n`);
-});
+test.each(["defualtModel", "permissions.mdoe", "sandbox.mdoe"])(
+  "%s is saved, and said to be no setting of ours",
+  async (key) => {
+    const io = recordingIo();
+    await runConfigSet(await tempCore(), { key, value: "x" }, io);
+    expect(io.out).toBe(`Saved ${key} in the user settings. It is no setting of letta's; other programs may know it\n`);
+  },
+);
 
 test("a broken file is not written over", async () => {
   const core = await tempCore();

@@ -69,5 +69,9 @@ test("after `letta trust --yes` its allow rules count, until they change", async
 });
 
 function touch(name: string, home: ReturnType<typeof tempHome>, repo: TempDir) {
-  return callTools([{ id: "a", name: "Bash", args: { command: `touch ${name}` } }], { args: [], home, cwd: repo.path });
+  return callTools([{ id: "a", name: "Bash", args: { command: `touch ${name}` } }], {
+    args: ["--sandbox", "off"],
+    home,
+    cwd: repo.path,
+  });
 }

@@ -67,7 +67,7 @@ test("without a flag nothing outside the folder is touched, and the refusal name
     { toolCalls: [{ name: "Bash", args: { command: `echo gotcha > ${target}` } }] },
     { text: "I was not allowed to." },
   ]);
-  const { args, env } = headless(server.url, ["--output-format", "json", "do it"], CHAT);
+  const { args, env } = headless(server.url, ["--sandbox", "off", "--output-format", "json", "do it"], CHAT);
   const { exitCode } = await runLetta(args, { home, env });
   expect(existsSync(target)).toBe(false);
   expect(server.requests[1]!.toolResults[0]!.text).toContain("--");

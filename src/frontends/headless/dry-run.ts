@@ -3,7 +3,7 @@
 import type { SessionPlan } from "@/agent/resolve.ts";
 import type { App } from "@/app.ts";
 import { DEFAULT_CONVERSATION } from "@/backend/backend.ts";
-import { toolNames } from "./init.ts";
+import { sandboxFacts, toolNames } from "./init.ts";
 import type { HeadlessOptions } from "./options.ts";
 
 export function renderDryRun(app: App, plan: SessionPlan, options: HeadlessOptions): string {
@@ -34,6 +34,7 @@ function collectFacts(app: App, plan: SessionPlan, options: HeadlessOptions) {
       trust: app.trust.status,
       rules: app.permissions.listRules(),
     },
+    sandbox: { ...sandboxFacts(app), free: freeOf(app.services.sandbox) },
     tools: names,
     limits: options.limits,
     warnings: [...plan.warnings, ...unknown.map((name) => `there is no tool called ${name}`)],
@@ -58,11 +59,23 @@ function renderText(facts: ReturnType<typeof collectFacts>): string {
       "",
       `${effect} ${rule} (${source}${inert ? `; not in force: ${inert}` : ""})`,
     ]),
+    ["Sandbox", describeSandbox(facts.sandbox)],
     ["Tools", facts.tools.join(", ") || "none"],
     ...Object.entries(facts.limits).map(([name, value]): [string, string] => ["Limit", `${name} ${value}`]),
     ...facts.warnings.map((text): [string, string] => ["Warning", text]),
   ];
   return rows.map(([label, text]) => `${label.padEnd(13)}${text}\n`).join("");
+}
+
+/** What needs no answer because of the sandbox. */
+function freeOf({ contained, autoAllow }: App["services"]["sandbox"]): string[] {
+  return [...(contained ? ["edits in the workspace"] : []), ...(autoAllow ? ["confined commands"] : [])];
+}
+
+function describeSandbox({ backend, profile, free }: ReturnType<typeof collectFacts>["sandbox"]): string {
+  if (profile === "off") return "off";
+  if (backend === "none") return `${profile}, but none works here`;
+  return `${profile} (${backend})${free.length > 0 ? `; without asking: ${free.join(", ")}` : ""}`;
 }
 
 const MODEL_SOURCES = {

@@ -20,12 +20,18 @@ export function initLine(app: App, session: Session, options: HeadlessOptions): 
     backend: app.backend.kind,
     permission_mode: app.permissions.mode,
     permission_mode_source: app.permissions.modeSource,
+    sandbox: sandboxFacts(app),
     // Neither exists in a headless run of this version.
     mcp_servers: [],
     slash_commands: [],
     ...featureFlags(options),
     uuid: `init-${session.ephemeral ? "ephemeral" : session.agent.id}`,
   };
+}
+
+export function sandboxFacts({ services }: Pick<App, "services">) {
+  const { backend, profile } = services.sandbox.status;
+  return { backend, profile };
 }
 
 /** Features clients of other versions ask about. */

@@ -71,6 +71,8 @@ const InitLine = v.object({
   permission_mode: Text,
   /** What decided the mode: `flag`, `user settings`, `default`, … */
   permission_mode_source: Text,
+  /** What shell commands run in: backend `bwrap`, `landlock`, `seatbelt` or `none`; profile `off`, `workspace`, `strict`. */
+  sandbox: v.object({ backend: Text, profile: Text }),
   slash_commands: v.array(Text),
   memfs_enabled: v.boolean(),
   skill_sources: v.array(Text),

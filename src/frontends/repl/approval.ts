@@ -95,7 +95,7 @@ function alwaysLabel({ call, suggestions }: ApprovalRequest, scope: RuleSuggesti
   return `Yes, and don't ask again ${WHERE[scope]} for ${names}`;
 }
 
-function question({ call, diffs }: ApprovalRequest): string {
+function question({ call, diffs, reason }: ApprovalRequest): string {
   if (diffs.length > 0) {
     if (diffs.every((diff) => diff.kind === "create"))
       return diffs.length > 1 ? "Create these files?" : "Create this file?";
@@ -103,7 +103,8 @@ function question({ call, diffs }: ApprovalRequest): string {
       return diffs.length > 1 ? "Delete these files?" : "Delete this file?";
     return diffs.length > 1 ? "Make these edits?" : "Make this edit?";
   }
-  if (typeof call.args.command === "string" || typeof call.args.cmd === "string") return "Run this command?";
+  if (typeof call.args.command === "string" || typeof call.args.cmd === "string")
+    return reason.by === "sandbox" ? "Run this command without the sandbox?" : "Run this command?";
   if (typeof call.args.plan === "string") return "Carry out this plan?";
   return `Use ${toPlainLine(escapeDeceptive(call.tool))}?`;
 }

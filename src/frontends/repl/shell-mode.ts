@@ -56,7 +56,9 @@ export class ShellMode {
     const noise = createNoiseFilter();
     const where = { ...place(), cwd: app.cwd };
     try {
-      const command = { command: shellLine(line, app.env.shell), cwd: app.cwd, env: app.services.childEnv(where) };
+      // What a person types themselves is theirs to run, whatever confines the model.
+      const own = { cwd: app.cwd, env: app.services.childEnv(where), unconfined: true };
+      const command = { command: shellLine(line, app.env.shell), ...own };
       const shell = app.services.shells.start(command, (bytes) =>
         output.add(noise(decoder.decode(bytes, { stream: true }))),
       );

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { listCustomCommands } from "@/frontends/repl/custom-commands.ts";
 import { runRepl } from "@/frontends/repl/run.ts";
 import { createWatchdog } from "@/lib/watchdog.ts";
+import { withoutSandbox } from "@/sandbox/types.ts";
 import { createShells } from "@/tools/shell.ts";
 import { FakeTerminal } from "./fake-terminal.ts";
 import { SELECTION, scriptedApp } from "./scripted-app.ts";
@@ -26,7 +27,7 @@ function write(path: string, text: string): void {
 function app(trust: "trusted" | "nothing" = "nothing") {
   const scripted = scriptedApp({ home, cwd: project, vars: { NO_COLOR: "1" }, trust: { status: trust } });
   Object.assign(scripted.app.services, {
-    shells: createShells(createWatchdog({})),
+    shells: createShells(createWatchdog({}), withoutSandbox()),
     childEnv: () => ({ PATH: process.env.PATH ?? "/usr/bin:/bin" }),
   });
   return scripted;

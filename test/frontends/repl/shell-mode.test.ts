@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { ShellMode } from "@/frontends/repl/shell-mode.ts";
 import { createWatchdog } from "@/lib/watchdog.ts";
+import { withoutSandbox } from "@/sandbox/types.ts";
 import { readEnv } from "@/store/env.ts";
 import { createShells } from "@/tools/shell.ts";
 
@@ -13,7 +14,7 @@ function open(shell?: string) {
       env: readEnv({ HOME: "/nonexistent", ...(shell && { SHELL: shell }) }),
       cwd: tmpdir(),
       services: {
-        shells: createShells(createWatchdog({})),
+        shells: createShells(createWatchdog({}), withoutSandbox()),
         childEnv: () => ({ PATH: process.env.PATH ?? "/usr/bin:/bin", HOME: "/nonexistent" }),
       } as never,
     },

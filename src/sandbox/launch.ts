@@ -1,0 +1,55 @@
+// A command and a policy → what to start instead of it. One function per backend; nothing is started here.
+
+import { renderBwrap } from "./bwrap.ts";
+import type { ExecPlan } from "./exec.ts";
+import { type ListDirectory, planLandlock } from "./landlock.ts";
+import type { SandboxPolicy } from "./policy.ts";
+import { renderSeatbelt } from "./seatbelt.ts";
+import { encodeProgram, seccompProgram } from "./seccomp.ts";
+
+export type Backend =
+  | { name: "bwrap"; path: string }
+  | { name: "landlock"; abi: number; self: string[] }
+  | { name: "seatbelt" };
+
+export interface Launch {
+  argv: string[];
+  /** Contents of descriptors 3, 4, … */
+  inputs: Uint8Array[];
+  /** Added to the command's environment. */
+  env: Record<string, string>;
+}
+
+const FIRST_INPUT = 3;
+
+export function renderLaunch(
+  command: { argv: string[]; cwd: string; terminal?: boolean },
+  policy: SandboxPolicy,
+  { backend, list }: { backend: Backend; list: ListDirectory },
+): Launch {
+  const env = {
+    ...Object.fromEntries(["TMPDIR", "TMP", "TEMP"].map((name) => [name, policy.tmp])),
+    LETTA_SANDBOX: backend.name,
+  };
+  switch (backend.name) {
+    case "bwrap": {
+      const architecture = process.arch === "arm64" ? "arm64" : "x64";
+      // Its network is its own: sockets in it reach nobody.
+      const program = seccompProgram({ architecture, inet: true, ownProcesses: true });
+      const facts = {
+        bwrap: backend.path,
+        cwd: command.cwd,
+        seccompFd: FIRST_INPUT,
+        terminal: command.terminal ?? false,
+      };
+      return { argv: [...renderBwrap(policy, facts), ...command.argv], inputs: [encodeProgram(program)], env };
+    }
+    case "landlock": {
+      const plan: ExecPlan = { landlock: planLandlock(policy, backend.abi, list), inet: policy.network === "on" };
+      const inputs = [new TextEncoder().encode(JSON.stringify(plan))];
+      return { argv: [...backend.self, "__sandbox-exec", "--", ...command.argv], inputs, env };
+    }
+    case "seatbelt":
+      return { argv: [...renderSeatbelt(policy), ...command.argv], inputs: [], env };
+  }
+}

@@ -1,0 +1,78 @@
+// The sandbox a process gets: what settings and flags ask for, on what works here.
+
+import { LettaError } from "@/lib/errors.ts";
+import { modeCeiling } from "@/permissions/modes.ts";
+import { expandHome } from "@/permissions/places.ts";
+import type { Env } from "@/store/env.ts";
+import type { Paths } from "@/store/paths.ts";
+import type { SettingsStore } from "@/store/settings.ts";
+import type { BackendOptions, Found } from "./backend.ts";
+import { resolveSandbox, type SandboxChoice, type SandboxMode } from "./settings.ts";
+import { type Sandbox, withoutSandbox } from "./types.ts";
+
+export interface OpenSandboxOptions {
+  env: Env;
+  paths: Paths;
+  settings: SettingsStore;
+  /** Where the process was started; absolute. */
+  cwd: string;
+  /** `--sandbox`. */
+  flag?: SandboxMode;
+  /** Nobody is there to answer, and no flag said what may run. */
+  unattended: boolean;
+  /** Where background commands log; null before the first. */
+  taskDirectory(): string | null;
+}
+
+/** Throws `usage` when a flag asks for a sandbox and none works: who asks by name does not want to run without. */
+export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox> {
+  const { env, paths, settings, flag } = options;
+  const contained = options.unattended && leavesModeOpen(settings);
+  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: contained ? "workspace" : "off" });
+  if (choice.mode === "off") return withoutSandbox(choice.source);
+  const [{ findBackend, forgetBackend }, { createSandbox }] = await Promise.all([
+    import("./backend.ts"),
+    import("./sandbox.ts"),
+  ]);
+  const found: Found = await findBackend(backendOptions(env, paths));
+  if (choice.source === "flag" && found.backend === null) {
+    throw new LettaError("usage", `no sandbox works here: ${found.reason}`, {
+      hint: "See letta sandbox doctor. With --sandbox off commands run as permissions say.",
+    });
+  }
+  return createSandbox({
+    ...found,
+    choice: { ...choice, denyRead: choice.denyRead.map((path) => expandHome(path, paths.home)) },
+    place: {
+      workspace: workspaceOf(options, choice),
+      home: paths.home,
+      lettaRoot: paths.root,
+      localStore: paths.local,
+      readable: () => [options.taskDirectory()].filter((directory) => directory !== null),
+    },
+    tmpdir: env.tmpdir,
+    contained,
+    onSetupFailure: () => forgetBackend({ lettaRoot: paths.root }),
+  });
+}
+
+export function backendOptions(env: Env, paths: Paths): BackendOptions {
+  return { lettaRoot: paths.root, tmpdir: env.tmpdir, path: env.all.PATH ?? "/usr/local/bin:/usr/bin:/bin" };
+}
+
+/** Roots come from where the user started and what the user wrote, never from a repository or a tool call. */
+function workspaceOf({ settings, cwd, paths }: OpenSandboxOptions, choice: SandboxChoice): string[] {
+  const added = [...(settings.user.permissions?.additionalDirectories ?? []), ...choice.writableRoots];
+  const roots = settings.projectRoot === null ? [cwd] : [cwd, settings.projectRoot];
+  return [...roots, ...added.map((path) => expandHome(path, paths.home))];
+}
+
+/** Nobody chose a permission mode, the administrator's ceiling has room, and no settings were lost. */
+function leavesModeOpen(settings: SettingsStore): boolean {
+  const { user, project, local, managed, problems } = settings;
+  if ([user, project, local].some(({ permissions }) => permissions?.mode !== undefined)) return false;
+  if (problems.some(({ kind, key }) => kind === "unreadable" || /^(?:permissions|sandbox)/.test(key ?? "")))
+    return false;
+  const ceiling = modeCeiling(managed);
+  return ceiling === null || ceiling === "acceptEdits" || ceiling === "unrestricted";
+}

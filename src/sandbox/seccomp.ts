@@ -1,0 +1,176 @@
+// The system calls a confined command may not make, as a seccomp program (classic BPF). Everything else is allowed: this
+// closes ways around the file rules and the network, it does not shrink the kernel.
+
+export type Architecture = "x64" | "arm64";
+
+export interface SeccompOptions {
+  architecture: Architecture;
+  /** The command has a network of its own, or may use ours. */
+  inet: boolean;
+  /** The command cannot see processes outside. */
+  ownProcesses: boolean;
+}
+
+/** Number on x86_64 and aarch64; null where there is no such call. */
+const CALLS = {
+  socket: [41, 198],
+  socketpair: [53, 199],
+  ioctl: [16, 29],
+  clone: [56, 220],
+  unshare: [272, 97],
+  clone3: [435, 435],
+  io_uring_setup: [425, 425],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  pidfd_getfd: [438, 438],
+  kcmp: [312, 272],
+  setns: [308, 268],
+  mount: [165, 40],
+  umount2: [166, 39],
+  pivot_root: [155, 41],
+  chroot: [161, 51],
+  open_tree: [428, 428],
+  move_mount: [429, 429],
+  fsopen: [430, 430],
+  fsconfig: [431, 431],
+  fsmount: [432, 432],
+  fspick: [433, 433],
+  mount_setattr: [442, 442],
+  open_by_handle_at: [304, 265],
+  bpf: [321, 280],
+  perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  add_key: [248, 217],
+  request_key: [249, 218],
+  keyctl: [250, 219],
+  init_module: [175, 105],
+  finit_module: [313, 273],
+  delete_module: [176, 106],
+  kexec_load: [246, 104],
+  kexec_file_load: [320, 294],
+  reboot: [169, 142],
+  swapon: [167, 224],
+  swapoff: [168, 225],
+  acct: [163, 89],
+  quotactl: [179, 60],
+  quotactl_fd: [443, 443],
+  iopl: [172, null],
+  ioperm: [173, null],
+} as const;
+type Call = keyof typeof CALLS;
+
+/** Callers fall back to something else when told the call does not exist: io_uring would make sockets unseen, and the
+ *  flags of clone3 are behind a pointer. */
+const UNKNOWN: Call[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
+const CHECKED: Call[] = ["socket", "socketpair", "ioctl", "clone", "unshare"];
+/** Harmless where only the command's own processes are in reach. */
+const OF_PROCESSES: Call[] = ["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"];
+
+const EPERM = 1;
+const EACCES = 13;
+const ENOSYS = 38;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const AF_NETLINK = 16;
+const SOCK_STREAM = 1;
+const SOCK_SEQPACKET = 5;
+/** Typing into a terminal for whoever reads it. */
+const TERMINAL_INPUT = [0x5412, 0x541c];
+/** CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. */
+const NEW_NAMESPACES = 0x7e020000;
+
+const LOAD = 0x20;
+const JUMP_EQUAL = 0x15;
+const JUMP_AT_LEAST = 0x35;
+const JUMP_ANY_BIT = 0x45;
+const AND = 0x54;
+const RETURN = 0x06;
+const ALLOW = 0x7fff0000;
+const KILL_PROCESS = 0x80000000;
+const NUMBER_AT = 0;
+const ARCHITECTURE_AT = 4;
+
+export type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
+
+export function seccompProgram({ architecture, inet, ownProcesses }: SeccompOptions): Instruction[] {
+  const arm = architecture === "arm64";
+  const plain = (Object.keys(CALLS) as Call[]).filter(
+    (call) => !CHECKED.includes(call) && !(ownProcesses && OF_PROCESSES.includes(call)),
+  );
+  const when = (call: Call, body: Instruction[]): Instruction[] => {
+    const number = CALLS[call][arm ? 1 : 0];
+    return number === null ? [] : [[JUMP_EQUAL, 0, body.length, number], ...body];
+  };
+  return [
+    [LOAD, 0, 0, ARCHITECTURE_AT],
+    [JUMP_EQUAL, 1, 0, arm ? 0xc00000b7 : 0xc000003e],
+    [RETURN, 0, 0, KILL_PROCESS],
+    [LOAD, 0, 0, NUMBER_AT],
+    // The x32 calls of x86_64 have other numbers for the same deeds.
+    ...(arm ? [] : ([[JUMP_AT_LEAST, 0, 1, 0x40000000], refuse(ENOSYS)] as Instruction[])),
+    ...plain.flatMap((call) => when(call, [refuse(UNKNOWN.includes(call) ? ENOSYS : EPERM)])),
+    ...when("socket", socketRule(inet)),
+    // Pairs of other types (datagram, and raw, which means datagram) can be pointed at a socket file afterwards.
+    ...when("socketpair", [
+      argument(1),
+      [AND, 0, 0, 0xf],
+      [JUMP_EQUAL, 2, 0, SOCK_STREAM],
+      [JUMP_EQUAL, 1, 0, SOCK_SEQPACKET],
+      refuse(EACCES),
+      [RETURN, 0, 0, ALLOW],
+    ]),
+    ...when("ioctl", [
+      argument(1),
+      ...TERMINAL_INPUT.flatMap((request): Instruction[] => [[JUMP_EQUAL, 0, 1, request], refuse(EPERM)]),
+      [RETURN, 0, 0, ALLOW],
+    ]),
+    ...(["clone", "unshare"] as const).flatMap((call) =>
+      when(call, [argument(0), [JUMP_ANY_BIT, 0, 1, NEW_NAMESPACES], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
+    ),
+    [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+/** Internet sockets where there is a network for them, and asking the kernel about interfaces; nothing that reaches
+ *  another program on this machine, which would act with its own rights. */
+function socketRule(inet: boolean): Instruction[] {
+  return [
+    argument(0),
+    ...(inet ? [AF_INET, AF_INET6] : []).flatMap((family): Instruction[] => [
+      [JUMP_EQUAL, 0, 1, family],
+      [RETURN, 0, 0, ALLOW],
+    ]),
+    [JUMP_EQUAL, 1, 0, AF_NETLINK],
+    refuse(EACCES),
+    argument(2),
+    // NETLINK_ROUTE.
+    [JUMP_EQUAL, 1, 0, 0],
+    refuse(EACCES),
+    [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+/** The kernel reads 32 bits of these arguments as well. */
+function argument(index: number): Instruction {
+  return [LOAD, 0, 0, 16 + 8 * index];
+}
+
+function refuse(errno: number): Instruction {
+  return [RETURN, 0, 0, 0x00050000 | errno];
+}
+
+/** As the kernel, and bubblewrap, read it: eight bytes per instruction. */
+export function encodeProgram(program: readonly Instruction[]): Uint8Array {
+  const bytes = new Uint8Array(program.length * 8);
+  const view = new DataView(bytes.buffer);
+  for (const [index, [code, ifTrue, ifFalse, value]] of program.entries()) {
+    view.setUint16(index * 8, code, true);
+    view.setUint8(index * 8 + 2, ifTrue);
+    view.setUint8(index * 8 + 3, ifFalse);
+    view.setUint32(index * 8 + 4, value >>> 0, true);
+  }
+  return bytes;
+}
