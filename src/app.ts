@@ -30,7 +30,7 @@ import { openSettings, type SettingsStore } from "@/store/settings.ts";
 import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
 import { openTrust, type Trust } from "@/store/trust.ts";
 import { builtinTools } from "@/tools/builtin.ts";
-import { createToolRegistry, type ToolRegistry } from "@/tools/registry.ts";
+import { createToolRegistry, type ToolRegistry, type ToolSelection } from "@/tools/registry.ts";
 import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
 import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
 import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
@@ -167,6 +167,14 @@ export async function openApp(options: AppOptions): Promise<App> {
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
+  const toSelection = ({ agentId, conversationId, model, interactive }: ToolRequest): ToolSelection => ({
+    toolset: resolveToolset(model, [
+      options.toolset,
+      findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
+    ]),
+    ...(options.tools && { only: options.tools }),
+    interactive,
+  });
   const app: Omit<App, "engine"> = {
     ...core,
     backend,
@@ -175,15 +183,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     permissions,
     trust,
     tools,
-    selectTools: ({ agentId, conversationId, model, interactive }) =>
-      tools.select({
-        toolset: resolveToolset(model, [
-          options.toolset,
-          findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
-        ]),
-        ...(options.tools && { only: options.tools }),
-        interactive,
-      }),
+    selectTools: (request) => tools.select(toSelection(request)),
     services,
     shadow,
     hooks,
@@ -202,6 +202,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     backend,
     selectTools: ({ approver, ...request }) =>
       app.selectTools({ ...request, interactive: approver === "front_end" }).tools,
+    understandTool: (name, { approver, ...request }) =>
+      tools.understand(name, toSelection({ ...request, interactive: approver === "front_end" })),
     permissions,
     services,
     leases: createLeases(db),

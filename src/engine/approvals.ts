@@ -59,7 +59,13 @@ export interface DecidedBatch {
 const HEADLESS_ASK = "Tool requires approval (headless mode)";
 const USER_INTERRUPTED = "User interrupted the stream";
 
-export function prepareCall(call: PendingCall, tools: AnyTool[], cwd: string): PreparedCall {
+/** `understand` finds tools that were not offered but may be run. */
+export function prepareCall(
+  call: PendingCall,
+  tools: AnyTool[],
+  cwd: string,
+  understand: (name: string) => AnyTool | undefined = () => undefined,
+): PreparedCall {
   const info: ToolCallInfo = {
     toolCallId: call.toolCallId,
     tool: call.name,
@@ -76,7 +82,7 @@ export function prepareCall(call: PendingCall, tools: AnyTool[], cwd: string): P
     );
   }
   info.args = args;
-  const tool = tools.find((candidate) => candidate.name === call.name);
+  const tool = tools.find((candidate) => candidate.name === call.name) ?? understand(call.name);
   if (!tool)
     return invalid(`Unknown tool ${call.name}. Available tools: ${tools.map((known) => known.name).join(", ")}.`);
   try {

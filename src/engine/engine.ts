@@ -27,10 +27,14 @@ export interface Engine {
   compact(conversation: ConversationRef, settings?: CompactionSettings): Promise<CompactResult>;
 }
 
+export type ToolsRequest = ConversationRef & { model: string; approver: TurnInput["approver"] };
+
 export interface EngineDeps {
   backend: Backend;
   /** The tools of one request, frozen for the calls it leads to. `model`: the handle it goes to. */
-  selectTools(request: ConversationRef & { model: string; approver: TurnInput["approver"] }): AnyTool[];
+  selectTools(request: ToolsRequest): AnyTool[];
+  /** A tool that was not offered but may be run all the same, by the name the model used. */
+  understandTool(name: string, request: ToolsRequest): AnyTool | undefined;
   permissions: PermissionChecker;
   services: ToolServices;
   leases: Leases;

@@ -337,7 +337,9 @@ export class TurnDriver {
     const turnId = this.control.id;
     const { conversationId } = this.input;
     const cwd = this.deps.cwd();
-    const prepared = calls.map((call) => prepareCall(call, tools, cwd));
+    const request = { agentId: agent.id, conversationId, model: this.#model ?? "", approver: this.input.approver };
+    const understand = (name: string) => this.deps.understandTool(name, request);
+    const prepared = calls.map((call) => prepareCall(call, tools, cwd, understand));
     await this.#announce(prepared);
     const limit = this.#budget.exceeded();
     const approvals = this.#approvalDeps(cwd);

@@ -15,6 +15,9 @@ export interface ToolRegistry {
   /** The tools of one request under the names of its toolset, in a stable order. Unknown names in `only` are returned for
    *  a warning. */
   select(selection: ToolSelection): { tools: AnyTool[]; unknown: string[] };
+  /** A tool of another family's set, under the name the model used. A conversation that changed models shows the other
+   *  names in its history, and a model may repeat them. Undefined for what `only` or `none` keeps away. */
+  understand(name: string, selection: ToolSelection): AnyTool | undefined;
   /** By any of its names. */
   find(name: string): AnyTool | undefined;
   list(): AnyTool[];
@@ -46,6 +49,11 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
         ),
         unknown: only.filter((name) => find(name) === undefined),
       };
+    },
+    understand: (name, { toolset, only, interactive }) => {
+      const tool = only === undefined && toolset !== "none" ? find(name) : undefined;
+      const isMember = Object.values(tool?.toolsets ?? {}).includes(name);
+      return tool && isMember && (interactive || !tool.interactive) ? called(name, tool) : undefined;
     },
     find,
     list: () => [...byName.values()],

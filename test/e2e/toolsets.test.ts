@@ -99,6 +99,12 @@ describe.each([
   });
 });
 
+test("a model that uses the names of another family, as an older part of the conversation did, is understood", async () => {
+  const { run, files } = await fixWith(HANDS.default!, PROTOCOLS[1]!, "auto");
+  expect({ exitCode: run.exitCode, stderr: run.stderr }).toEqual({ exitCode: 0, stderr: "" });
+  expect(files["price.sh"]).toBe(FIXED);
+});
+
 test("none offers nothing", async () => {
   await using server = await startModelServer([{ text: "ok" }]);
   const { args, env } = headless(server.url, ["hi"], CHAT, "none");

@@ -93,6 +93,7 @@ export async function harness(
   const engine = createEngine({
     backend,
     selectTools: () => available,
+    understandTool: () => undefined,
     permissions,
     services,
     hooks,

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as v from "valibot";
 import { builtinTools } from "@/tools/builtin.ts";
 import { type AnyTool, defineTool } from "@/tools/define-tool.ts";
-import { createToolRegistry } from "@/tools/registry.ts";
+import { createToolRegistry, type ToolSelection } from "@/tools/registry.ts";
 import type { ToolsetNames } from "@/tools/toolsets.ts";
 
 const tool = (
@@ -52,6 +52,19 @@ test("under another name a tool is still the same, and says that name", async ()
   expect(patch!.description).toBe("Patch");
   expect(patch!.parameters).toMatchObject({ type: "object" });
   expect(() => patch!.parse({ x: 1 })).toThrow(/^patch: unknown argument "x"/);
+});
+
+test("names of another family's set are understood, unless tools were chosen by name", () => {
+  const shell = tool("Shell", { toolsets: { default: "Bash", codex: "exec" } });
+  const ask = tool("Ask", { interactive: true, toolsets: { default: "Ask" } });
+  const registry = createToolRegistry([shell, ask, tool("Unlisted", { toolsets: {} })]);
+  const understand = (name: string, selection: Partial<ToolSelection> = {}) =>
+    registry.understand(name, { toolset: "codex", interactive: false, ...selection })?.name;
+  expect(understand("Bash")).toBe("Bash");
+  expect(["Shell", "Ask", "Unlisted", "Nope"].map((name) => understand(name))).toEqual(Array(4).fill(undefined));
+  expect(understand("Ask", { interactive: true })).toBe("Ask");
+  expect(understand("Bash", { only: ["exec"] })).toBeUndefined();
+  expect(understand("Bash", { toolset: "none" })).toBeUndefined();
 });
 
 test("no two built-in tools have the same name in a set", () => {

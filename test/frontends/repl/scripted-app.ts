@@ -238,6 +238,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       find: () => undefined,
       list: () => [],
       select: () => ({ tools: [], unknown: [] }),
+      understand: () => undefined,
       register: unused("tools"),
     },
     models: {
