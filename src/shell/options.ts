@@ -4,8 +4,11 @@
 export interface OptionTable {
   /** Short options without a value, as letters: they may be clustered. */
   flags?: string;
-  /** Short options with a value, as letters: `-n 5` or `-n5`. */
+  /** Short options that need a value, as letters: `-n 5` or `-n5`. A separate value must not look like an option. */
   valued?: string;
+  /** Short options whose value may be left out, as letters: only as `-U5`, alone and with a number. After a bare `-U` the
+   *  next word is an option again. */
+  glued?: string;
   /** Long options without a value (or with an optional `=value` when they end in `=?`). */
   long?: string[];
   /** Long options with a value: `--x=v` or `--x v`. */
@@ -35,11 +38,14 @@ export function parseOptions(table: OptionTable, args: string[]): ParsedOptions 
       continue;
     }
     if (table.number && /^-\d+$/.test(arg)) continue;
+    if (table.glued?.includes(arg[1] ?? "") && /^-[A-Za-z]\d+$/.test(arg)) continue;
     const known = arg.startsWith("--") ? parseLong(table, arg, given) : parseShort(table, arg, given);
     if (known === "unknown") return { why: `option ${arg}` };
     if (known === "value-follows") {
       index += 1;
       if (index >= args.length) return { why: `${arg} without its value` };
+      // Our idea of what takes a value must not be able to hide an option from us.
+      if (args[index]!.startsWith("-")) return { why: `${arg} with a value that looks like an option` };
     }
   }
   return { operands, given };

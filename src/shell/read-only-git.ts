@@ -29,9 +29,23 @@ const SUBCOMMANDS: Record<string, Subcommand> = {
     flags: "sbzvu",
     long: ["short", "branch", "porcelain=?", "long", "show-stash", "ignored=?", "untracked-files=?", "no-renames"],
   },
-  diff: { operands: "words", flags: "pwbRMCDz", valued: "UGS", long: DIFF_LONG },
-  log: { operands: "words", flags: "pwbiMCz", valued: "nUGSL", number: true, long: [...DIFF_LONG, ...LOG_LONG] },
-  show: { operands: "words", flags: "pwbsMCz", valued: "nU", number: true, long: [...DIFF_LONG, ...LOG_LONG] },
+  diff: { operands: "words", flags: "pwbRMCDz", valued: "GS", glued: "U", long: DIFF_LONG },
+  log: {
+    operands: "words",
+    flags: "pwbiMCz",
+    valued: "nGSL",
+    glued: "U",
+    number: true,
+    long: [...DIFF_LONG, ...LOG_LONG],
+  },
+  show: {
+    operands: "words",
+    flags: "pwbsMCz",
+    valued: "n",
+    glued: "U",
+    number: true,
+    long: [...DIFF_LONG, ...LOG_LONG],
+  },
   shortlog: { operands: "words", flags: "sne", long: ["summary", "numbered", "email", "since=?", "until=?"] },
   blame: { operands: "words", flags: "lswecfnb", valued: "L", long: ["porcelain", "date=?"] },
   "ls-files": {
@@ -100,7 +114,7 @@ const SUBCOMMANDS: Record<string, Subcommand> = {
 
 const LISTS_COMMITS = new Set(["log", "show", "rev-list", "for-each-ref", "branch", "tag", "shortlog", "reflog"]);
 /** Formats that start programs: signature checks and computed trailers. */
-const RUNNING_FORMAT = /%G|%\(trailers|%\(signature/;
+const RUNNING_FORMAT = /%[-+ ]?G|%[-+ ]?\(trailers|\bsignature\b/;
 /** What keeps these from starting what attributes name. */
 const INJECTED: Record<string, string[]> = {
   diff: ["--no-ext-diff", "--no-textconv"],

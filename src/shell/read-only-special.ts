@@ -58,7 +58,6 @@ const JQ = {
   long: "raw-output compact-output slurp exit-status null-input sort-keys monochrome-output color-output tab join-output ascii-output raw-input".split(
     " ",
   ),
-  longValued: ["indent"],
 };
 /** Reads the environment, other files, or what started jq. */
 const JQ_REACHES_OUT =
@@ -67,9 +66,18 @@ const JQ_REACHES_OUT =
 export function findJqReads(args: string[]): ReadOnlyResult {
   const rest: string[] = [];
   for (let at = 0; at < args.length; at++) {
-    // These take a name and a value.
-    if (args[at] === "--arg" || args[at] === "--argjson") at += 2;
-    else rest.push(args[at]!);
+    const [option, value = "", second = ""] = args.slice(at);
+    // In jq's own order, left to right, and never with an option where a value belongs: what we take for a value, jq
+    // might take for the filter or a file.
+    if (option === "--arg" || option === "--argjson") {
+      if (!/^\w+$/.test(value) || second === "" || second.startsWith("-"))
+        return no(`jq: ${option} without its values`);
+      at += 2;
+    } else if (option === "--indent") {
+      if (!/^[0-7]$/.test(value)) return no("jq: --indent without its number");
+      at += 1;
+    } else if (option === "--") return no("jq: option --");
+    else rest.push(option!);
   }
   const parsed = parseOptions(JQ, rest);
   if ("why" in parsed) return no(`jq: ${parsed.why}`);

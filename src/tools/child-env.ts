@@ -8,8 +8,10 @@ import type { Paths } from "@/store/paths.ts";
 import { ripgrepDirectory } from "./ripgrep.ts";
 
 /** `ANTHROPIC_API_KEY`, `GH_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `PGPASSWORD`, … */
-const SECRET_NAME =
-  /(^|_)(API_?KEY|TOKEN|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)$|PASSWORD|PASSWD/i;
+const SECRET_NAME = /API_?KEY|SECRET|PRIVATE|(^|_)(TOKEN|CREDENTIALS?|PASS|PASSPHRASE|PAT|SK)$|_AUTH$|PASSWORD|PASSWD/i;
+
+/** `DATABASE_URL=postgres://user:password@host/db`. Without its proxy a command would have no network at all. */
+const URL_WITH_PASSWORD = /^[a-z][\w+.-]*:\/\/[^\s/@:]*:[^\s/@]+@/i;
 
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
@@ -22,7 +24,8 @@ export function buildChildEnv(
 ): Record<string, string> {
   const child: Record<string, string> = {};
   for (const [name, value] of Object.entries(withoutBunSwitches(env.all))) {
-    if (!isSecretName(name)) child[name] = value;
+    const isProxy = /_proxy$/i.test(name);
+    if (!isSecretName(name) && (isProxy || !URL_WITH_PASSWORD.test(value))) child[name] = value;
   }
   const path = [child.PATH ?? "/usr/local/bin:/usr/bin:/bin", ripgrepDirectory(paths), selfDirectory()];
   return {

@@ -131,15 +131,21 @@ test("secrets and Bun's switches do not reach a command", async () => {
       GH_TOKEN: "t",
       AWS_SECRET_ACCESS_KEY: "s",
       DB_PASSWORD: "p",
+      MYAPI_KEY: "a",
+      MY_PASS: "b",
+      SSH_PRIVATE: "c",
+      GITHUB_PAT: "d",
+      DATABASE_URL: "postgres://user:hidden@db/x",
+      HTTPS_PROXY: "http://user:word@proxy:1",
       BUN_OPTIONS: "--x",
       KEEP: "1",
     },
   });
   const { output } = await own.call(bashTool, {
     command:
-      "echo $LETTA_API_KEY$GH_TOKEN$AWS_SECRET_ACCESS_KEY$DB_PASSWORD$BUN_OPTIONS$KEEP $AGENT_ID $CONVERSATION_ID",
+      "echo $LETTA_API_KEY$GH_TOKEN$AWS_SECRET_ACCESS_KEY$DB_PASSWORD$BUN_OPTIONS$KEEP $AGENT_ID $CONVERSATION_ID; echo $MYAPI_KEY$MY_PASS$SSH_PRIVATE$GITHUB_PAT$DATABASE_URL; echo $HTTPS_PROXY",
   });
-  expect(output).toBe("1 agent-1 conv-1");
+  expect(output).toBe("1 agent-1 conv-1\n\nhttp://user:word@proxy:1");
 });
 
 test("strict mode stops at the first failure", async () => {
