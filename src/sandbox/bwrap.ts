@@ -13,6 +13,8 @@ export interface BwrapFacts {
   terminal?: boolean;
 }
 
+const KERNEL_SETTINGS = ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi"].map((name) => `/proc/${name}`);
+
 /** Everything before the command. `absent` names must exist as empty directories by the time it runs. */
 export function renderBwrap(policy: SandboxPolicy, { bwrap, cwd, seccompFd, terminal = false }: BwrapFacts): string[] {
   return [
@@ -22,6 +24,8 @@ export function renderBwrap(policy: SandboxPolicy, { bwrap, cwd, seccompFd, term
     ...(policy.network === "off" ? ["--unshare-net"] : []),
     ...["--cap-drop", "ALL", ...(terminal ? [] : ["--new-session"]), "--die-with-parent"],
     ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"],
+    // The user namespace maps our own uid: as root, the kernel's settings would be ours to write.
+    ...KERNEL_SETTINGS.flatMap((path) => ["--ro-bind-try", path, path]),
     ...mounts(policy),
     ...hiddenDirectories(policy).flatMap((path) => ["--remount-ro", path]),
     ...["--seccomp", String(seccompFd), "--chdir", cwd, "--"],

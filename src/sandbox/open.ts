@@ -28,7 +28,9 @@ export interface OpenSandboxOptions {
 export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox> {
   const { env, paths, settings, flag } = options;
   const contained = options.unattended && leavesModeOpen(settings);
-  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: contained ? "workspace" : "off" });
+  // Only who asks for it gets it: a command that swaps a directory for a link at the right moment still gets out
+  // (README), so nobody's unattended run relies on it without having chosen to.
+  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: "off" });
   if (choice.mode === "off") return withoutSandbox(choice.source);
   const [{ findBackend, forgetBackend }, { createSandbox }] = await Promise.all([
     import("./backend.ts"),

@@ -14,6 +14,9 @@ const backends = await workingBackends();
 
 /** Print ESCAPED when they succeed. `$OUT` is beside the workspace. */
 const DEEDS: Record<string, string> = {
+  // Written back as it is: where this works, the machine is still as it was.
+  "kernel settings":
+    'for f in kernel/core_pattern vm/swappiness kernel/hostname; do v=$(cat /proc/sys/$f) && echo "$v" > /proc/sys/$f && echo ESCAPED; done',
   "write outside": "echo x > $OUT/new && echo ESCAPED",
   "overwrite outside": "echo x > $OUT/secret && echo ESCAPED",
   "delete outside": "rm $OUT/secret && echo ESCAPED",
@@ -89,7 +92,7 @@ describe.each(backends)("$name", ({ name, path }) => {
         all.map((_, index) => ({ id: `c${index}`, name: "Bash", args: { command: `bash scripts/${index}` } })),
         {
           home: world,
-          args: [],
+          args: ["--sandbox", "workspace"],
           env: {
             PATH: path,
             OUT: world.outside,
@@ -145,7 +148,7 @@ describe.each(backends)("$name", ({ name, path }) => {
         write("c", join(home.workdir, ".git/hooks/pre-commit")),
         { id: "d", name: "Bash", args: { command: "python3 -V", outside_sandbox: true } },
       ],
-      { home, args: ["--output-format", "stream-json"], env: { PATH: path } },
+      { home, args: ["--sandbox", "workspace", "--output-format", "stream-json"], env: { PATH: path } },
     );
     expect(stdout).toContain(`"sandbox":{"backend":"${name}","profile":"workspace"}`);
     expect(readFileSync(join(home.workdir, "src/new"), "utf8")).toBe("new\n");
