@@ -9,8 +9,7 @@ import { contextPath, displayPath } from "./paths.ts";
 
 export const multiEditTool = defineTool({
   name: "MultiEdit",
-  // Edit does the same, one by one; its description would be paid for with every request.
-  toolsets: {},
+  toolsets: { default: "MultiEdit" },
   description,
   args: v.strictObject({
     file_path: v.string(),
