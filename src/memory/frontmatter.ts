@@ -165,9 +165,11 @@ function keyOf(line: string): string | null {
 
 function readValue(raw: string, key: string): { value: unknown; lenient: boolean } {
   const rest = raw.slice(raw.indexOf(":") + 1).trim();
-  // Most values are a few plain words: no parser is needed to know what YAML makes of them.
-  if (/^[A-Za-z][A-Za-z ,.;()/-]*$/.test(rest) && !/^(?:true|false|null)$/i.test(rest))
-    return { value: rest, lenient: false };
+  // Most values are words on one line, and what YAML makes of those needs no parser.
+  if (/^\p{L}[^\n]*$/u.test(rest) && !/^(?:true|false|null)\b/i.test(rest)) {
+    const lenient = /:(?:\s|$)/.test(rest);
+    return { value: lenient ? oneLine(rest) : rest.replace(/\s#.*/, "").trim(), lenient };
+  }
   try {
     const value = Bun.YAML.parse(raw.replaceAll("\r\n", "\n")) as Record<string, unknown> | null;
     return { value: value?.[key] ?? null, lenient: false };
