@@ -17,6 +17,6 @@ export interface BackendMemory {
   /** What `compile` would be made from now; cheap, because it is asked at the start of every turn. */
   revision(agent: AgentState): Promise<string | null>;
   compile(agent: AgentState, conversationId: string): Promise<CoreMemory>;
-  /** What an agent that knows `since` has to be told; null when that cannot be said in few words. */
+  /** What an agent that knows `since` has to be told: an empty text for nothing, null when it cannot be said. */
   changes(agent: AgentState, since: string): Promise<{ revision: string; text: string } | null>;
 }

@@ -20,6 +20,8 @@ export interface MemoryPaths {
 export const SYSTEM_FOLDER = "system";
 /** Who the agent is; never missing. */
 export const PERSONA_PATH = "system/persona.md";
+/** What is known of the person. */
+export const HUMAN_PATH = "system/human.md";
 /** Procedures, disclosed as skills and not as memory. */
 export const SKILLS_FOLDER = "skills";
 

@@ -45,6 +45,8 @@ export interface MemoryCommit {
   paths: string[];
   /** Warnings only. */
   problems: Problem[];
+  /** They as text; empty when there are none. */
+  notes: string;
 }
 
 export interface EditOptions {
@@ -174,7 +176,8 @@ class Memory implements AgentMemory {
       const problems = await this.#check(files, changes, request);
       const commit = { message, author: request.author ?? this.identity, expectedHead: head };
       const oid = await commitOnce(repository, changes, commit);
-      if (oid !== null) return { oid, paths: changes.map(({ path }) => path), problems };
+      if (oid !== null)
+        return { oid, paths: changes.map(({ path }) => path), problems, notes: formatProblems(problems) };
       // Somebody else committed: the edit is worked out again on what there is now.
       if (attempt === MAX_ATTEMPTS) {
         throw new LettaError("busy", "Others keep changing this memory: the edit was not made");

@@ -70,7 +70,7 @@ function storeInput(context: LocalContext, run: RunRow, messages: InputMessage[]
   const fresh = messages.filter((item) => isNew(context, key, item.otid));
   for (const item of fresh) if (item.type === "approval") storeApprovals(context, run, item);
   settlePending(context, key, NOT_COMPLETED, run.id);
-  if (update && noteMemoryUpdate(context, key, update)) {
+  if (update && noteMemoryUpdate(context, key, update) && update.text) {
     storeUser(context, run, { type: "message", role: "system", content: update.text });
   }
   for (const item of fresh) if (item.type === "message") storeUser(context, run, item);

@@ -65,7 +65,7 @@ export function beginsTurn({ messages }: Pick<SendBody, "messages">): boolean {
 export interface MemoryUpdate {
   since: string;
   revision: string;
-  /** For the model. */
+  /** For the model; empty when the difference does not concern it. */
   text: string;
 }
 
