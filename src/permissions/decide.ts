@@ -276,6 +276,7 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   if (mode === "acceptEdits" && subject.kind === "file" && subject.writes && isInWorkspace(subject.place, places))
     return { behavior: "allow", reason };
   if (mode !== "plan") return null;
+  if (subject.kind === "tool" && subject.target.memory) return PLAN_DENIES;
   // Nobody knows what other tools do (questions to the user are among them): a person answers, whatever rules say.
   if (subject.kind === "tool")
     return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
@@ -283,8 +284,10 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   const step = subject.kind === "shell" ? readOnlyStep(subject) : null;
   if (step?.behavior === "allow") return step;
   const mutates = subject.kind === "shell" || (subject.kind === "file" && subject.writes);
-  return mutates ? { behavior: "deny", reason: { by: "mode", detail: "plan mode changes nothing" } } : null;
+  return mutates ? PLAN_DENIES : null;
 }
+
+const PLAN_DENIES: Step = { behavior: "deny", reason: { by: "mode", detail: "plan mode changes nothing" } };
 
 function applyAllowRules(subject: Subject, context: DecisionContext): Step | null {
   const rule = findAllow(subject, context);
@@ -378,6 +381,10 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
       return subject.writes ? null : readStep(subject.place, subject.target.path, context.places);
     case "shell":
       return readOnlyStep(subject);
+    case "tool":
+      return subject.target.memory
+        ? { behavior: "allow", reason: { by: "own memory", detail: "an agent may change its own memory" } }
+        : null;
     default:
       return null;
   }

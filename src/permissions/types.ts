@@ -13,7 +13,14 @@ export type PermissionTarget =
   | { kind: "shell"; command: string; cwd: string; unconfined?: boolean }
   | { kind: "url"; url: string }
   /** Anything else, by tool name, with its top-level string arguments for `Tool(key:value)` rules. */
-  | { kind: "tool"; name: string; args: Record<string, unknown>; payload?: string }
+  | {
+      kind: "tool";
+      name: string;
+      args: Record<string, unknown>;
+      payload?: string;
+      /** It changes the agent's own memory, each time as a commit that can be taken back. */
+      memory?: true;
+    }
   /** Touches nothing outside the harness (todo lists, own background tasks). */
   | { kind: "none" };
 
