@@ -43,7 +43,12 @@ describe("create", () => {
       { "notes.md": "---\ndescription: own\ntags: [a]\n---\nb" },
     ],
     ["notes", "x", "---\ntags: [a]\n---\nb", { "notes.md": "---\ntags: [a]\ndescription: x\n---\nb" }],
-    ["skills/tidy/SKILL", "does it", "body", { "skills/tidy/SKILL.md": "---\nname: tidy\ndescription: does it\n---\nbody\n" }],
+    [
+      "skills/tidy/SKILL",
+      "does it",
+      "body",
+      { "skills/tidy/SKILL.md": "---\nname: tidy\ndescription: does it\n---\nbody\n" },
+    ],
   ])("%s", async (file, description, text, expected) => {
     expect(await after((draft) => createFile(draft, { file, description, text }))).toEqual(expected);
   });
