@@ -12,6 +12,10 @@ import { createEngine, type Engine } from "@/engine/engine.ts";
 import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
+import { createRedactor } from "@/lib/redactor.ts";
+import { createBackendMemory } from "@/memory/backend-memory.ts";
+import { createMemories, type Memories } from "@/memory/memories.ts";
+import { treeLimits } from "@/memory/render.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
@@ -92,6 +96,8 @@ export interface App extends Core {
   shadow: ShadowStore;
   /** By agent; commands get those they name. */
   agentSecrets: AgentSecrets;
+  /** Null: agents have none in this process. */
+  memories: Memories | null;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -162,8 +168,18 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
   const warnings = sandboxWarnings(sandbox);
-  const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
-  const tools = createToolRegistry(builtinTools());
+  const memories = options.ephemeral ? null : openMemories(core, guard);
+  const backend = createLocalBackend({
+    db,
+    models,
+    ...(memories && {
+      memory: createBackendMemory({ memories, limits: treeLimits((name) => env.all[name]) }),
+    }),
+    onWarning: (text) => warnings.push(text),
+  });
+  const tools = createToolRegistry(
+    builtinTools(memories ? { findMemory: async (id) => memories.find(await backend.retrieveAgent(id)) } : {}),
+  );
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
@@ -189,6 +205,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     hooks,
     sessionHooks,
     agentSecrets,
+    memories,
     serverKey: `local:${paths.local}`,
     async close() {
       await sessionHooks.end();
@@ -252,6 +269,16 @@ function sandboxWarnings({ status, active }: Sandbox): string[] {
 /** A prompt nobody watches, without a flag about what may run. */
 function isUnattended({ label, interactive, permissionMode, allowedTools = [] }: AppOptions): boolean {
   return label === "headless" && !interactive && permissionMode === undefined && allowedTools.length === 0;
+}
+
+/** What the agent may not see it may not write down either. */
+function openMemories({ paths }: Core, guard: SecretGuard): Memories {
+  const shapes = createRedactor([], { patterns: true });
+  return createMemories({
+    paths,
+    git: () => import("@/store/git/repository.ts"),
+    redact: (text) => shapes.redact(guard.redactor.redact(text)),
+  });
 }
 
 async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter> {

@@ -18,13 +18,6 @@ export interface BackendMemoryOptions {
 export function createBackendMemory({ memories, limits }: BackendMemoryOptions): BackendMemory {
   const rendered = new Map<string, { revision: string; text: string }>();
 
-  const revisionOf = async (memory: AgentMemory): Promise<string | null> => {
-    const head = memory.head();
-    if (head !== null) return head;
-    await memory.ensure();
-    return memory.head();
-  };
-
   const render = async (memory: AgentMemory, revision: string): Promise<string> => {
     const known = rendered.get(memory.agent.id);
     if (known?.revision === revision) return known.text;
@@ -38,21 +31,20 @@ export function createBackendMemory({ memories, limits }: BackendMemoryOptions):
       await memories.find(agent, blockFiles(blocks))?.ensure();
     },
     async revision(agent: AgentState): Promise<string | null> {
-      const memory = memories.find(agent);
-      return memory && revisionOf(memory);
+      return (await memories.find(agent)?.head()) ?? null;
     },
     async compile(agent: AgentState, conversationId: string): Promise<CoreMemory> {
       const memory = memories.find(agent);
-      const revision = memory && (await revisionOf(memory));
-      if (!memory || !revision) return { revision: null, text: "" };
+      if (!memory) return { revision: null, text: "" };
+      const revision = await memory.head();
       const metadata = renderMetadata({ agentId: agent.id, conversationId });
       const text = await render(memory, revision);
       return { revision, text: [text, metadata].filter(Boolean).join("\n\n") };
     },
     async changes(agent: AgentState, since: string): Promise<{ revision: string; text: string } | null> {
       const memory = memories.find(agent);
-      const revision = memory && (await revisionOf(memory));
-      if (!memory || !revision) return null;
+      if (!memory) return null;
+      const revision = await memory.head();
       const repository = await memory.ensure();
       // A commit that is gone was rewritten away by somebody: only a whole prompt is sure to be right.
       if ((await repository.resolve(since)) === null) return null;

@@ -1,6 +1,6 @@
 // The memory of one agent: who reads or changes it goes through here. Every change is checked, becomes exactly one commit
 // with the agent as its author and the reason as its message, or leaves nothing behind. What others left uncommitted at
-// other paths stays as it is. The git engine is loaded when it is needed; `head` needs none.
+// other paths stays as it is. The git engine is loaded when it is needed.
 
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -18,14 +18,13 @@ import {
   renamePath,
   replaceText,
 } from "./edits.ts";
-import { readHead } from "./head.ts";
 import { agentIdentity, HARNESS_IDENTITY, type MemoryPaths, memoryPaths } from "./places.ts";
 import { formatProblems, hasErrors, type MemoryChange, type Problem, validateChanges } from "./validate.ts";
 
 /** `src/store/git/repository.ts`, loaded when first needed. */
 export interface GitEngine {
   /** Throws `not_found` when there is none. */
-  openRepository(dir: string, options?: { identity?: Identity }): Promise<GitRepository>;
+  openRepository(dir: string): Promise<GitRepository>;
   /** Idempotent. */
   initRepository(dir: string, options: { branch: string; config?: Record<string, string> }): Promise<GitRepository>;
 }
@@ -72,8 +71,8 @@ export interface AgentMemory {
   readonly identity: Identity;
   /** Whether there is a repository. */
   exists(): boolean;
-  /** Commit that HEAD names; null when there is none. Costs two small reads. */
-  head(): string | null;
+  /** Commit that HEAD names; makes the repository when there is none. */
+  head(): Promise<string>;
   /** The repository; made and seeded when there is none, also by several processes at once. */
   ensure(): Promise<GitRepository>;
   /** Files of a commit. Default: HEAD. */
@@ -119,8 +118,10 @@ class Memory implements AgentMemory {
     return existsSync(`${this.places.memory}/.git`);
   }
 
-  head(): string | null {
-    return readHead(this.places.memory);
+  async head(): Promise<string> {
+    const head = await (await this.ensure()).resolve("HEAD");
+    if (head === null) throw new LettaError("invalid_data", `${this.places.memory} has lost its last commit`);
+    return head;
   }
 
   ensure(): Promise<GitRepository> {

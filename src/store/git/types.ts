@@ -164,6 +164,11 @@ export interface GitRepository {
   listWorktrees(): Promise<Worktree[]>;
   /** Removes folder and metadata; the branch stays. */
   removeWorktree(dir: string): Promise<void>;
+  /** A setting of `.git/config` (`user.name`, `remote.origin.url`), the last one when there are several. */
+  getConfig(name: string): string | null;
+  /** Null removes. Under git's `config.lock`. */
+  setConfig(values: Record<string, string | null>): Promise<void>;
+
   /** Packs loose objects when there are many, prunes worktrees whose folder is gone, sweeps stale locks of ours. */
   maintain(): Promise<void>;
 }
