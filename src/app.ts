@@ -147,6 +147,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     isHidden: (path) => permissions.hidesPath(path),
     planMode: createPlanMode(() => permissions),
     secrets: guard,
+    describeAgent: async (id) => {
+      const agent = await backend.retrieveAgent(id);
+      return { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
+    },
   });
   const permissions = createPermissionChecker({
     settings,
@@ -230,6 +234,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       collectReminders({
         key,
         agent,
+        memoryDir: memories?.find(agent)?.places.memory ?? null,
         conversationId,
         // `/cd` changes the field of the app that front ends hold.
         cwd: result.cwd,
