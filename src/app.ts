@@ -15,6 +15,7 @@ import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts"
 import { createRedactor } from "@/lib/redactor.ts";
 import { createBackendMemory } from "@/memory/backend-memory.ts";
 import { createMemories, type Memories } from "@/memory/memories.ts";
+import { memoryPaths } from "@/memory/places.ts";
 import { treeLimits } from "@/memory/render.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
@@ -165,6 +166,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
     ],
+    memoryOf: (agentId) => {
+      if (options.ephemeral) return [];
+      const { memory, worktrees } = memoryPaths(paths, agentId);
+      return [memory, worktrees];
+    },
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
     guardedFiles: () =>
       hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),

@@ -20,7 +20,7 @@ import {
 } from "./match.ts";
 import { expandHome, isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
 import { isProtected } from "./protected.ts";
-import { guardStores, protectStoresFromSearch, readStep } from "./reads.ts";
+import { guardStores, isOwnMemory, protectStoresFromSearch, readStep } from "./reads.ts";
 import { formatRule, type Rule } from "./rules.ts";
 import { type Proof, proveReadOnly } from "./shell-proof.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
@@ -165,7 +165,8 @@ function refuseInvalid(subject: Subject): Step | null {
 }
 
 function guardAgents(subject: Subject, { places }: DecisionContext): Step | null {
-  return subject.kind === "file" ? guardStores(subject.place, subject.target.path, places) : null;
+  if (subject.kind !== "file") return null;
+  return guardStores(subject.place, subject.target.path, places, { writes: subject.writes });
 }
 
 function guardSearches(subject: Subject, { places }: DecisionContext): Step | null {
@@ -378,7 +379,9 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
     case "none":
       return { behavior: "allow", reason: { by: "built-in", detail: "touches nothing outside the harness" } };
     case "file":
-      return subject.writes ? null : readStep(subject.place, subject.target.path, context.places);
+      return subject.writes
+        ? memoryStep(subject.place, context.places)
+        : readStep(subject.place, subject.target.path, context.places);
     case "shell":
       return readOnlyStep(subject);
     case "tool":
@@ -388,6 +391,12 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
     default:
       return null;
   }
+}
+
+/** Notes of its own an agent may change; mods are code that runs in the harness. */
+function memoryStep(place: Place, places: Places): Step | null {
+  if (!isOwnMemory(place, places) || /\/memory\/mods(?:\/|$)/i.test(place.real)) return null;
+  return { behavior: "allow", reason: { by: "own memory", detail: "an agent may change its own memory" } };
 }
 
 function readOnlyStep({ proof }: Extract<Subject, { kind: "shell" }>): Step {

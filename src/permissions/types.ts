@@ -83,7 +83,8 @@ export interface PermissionChecker {
   /** Where the mode came from, for display ("flag", "user settings", "default"). */
   readonly modeSource: string;
   setMode(mode: PermissionMode): void;
-  check(tool: string, targets: PermissionTarget[]): Promise<Verdict>;
+  /** `agentId`: whose call it is; without one, memories are nobody's. */
+  check(tool: string, targets: PermissionTarget[], agentId?: string | null): Promise<Verdict>;
   /** A deny rule forbids reading this absolute path, so searches leave it out. */
   hidesPath(path: string): boolean;
   /** Adds a rule for this process, or saves it to the scope's settings file. */
