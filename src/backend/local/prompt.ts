@@ -20,6 +20,8 @@ const MEMORY_PLACEHOLDER = "{CORE_MEMORY}";
 /** An update stays in the window, a new prompt is paid for once with all of the window: below this share of it, telling
  *  what changed is the better deal. */
 const UPDATE_SHARE = 0.25;
+/** A shorter window is hardly worth sparing. */
+const SPARED_WINDOW_TOKENS = 2_000;
 
 export function compilePrompt(system: string, coreMemory = ""): string {
   const withMemory = system.includes(MEMORY_PLACEHOLDER)
@@ -84,7 +86,8 @@ export async function findMemoryUpdate(
     if ((await context.memory.revision(agent)) === since) return null;
     const changed = await context.memory.changes(agent, since);
     const window = estimateEntries(loadWindow(context, key).entries);
-    if (!changed || estimateTokens(changed.text) > window * UPDATE_SHARE) return null;
+    const isCheap = window >= SPARED_WINDOW_TOKENS && estimateTokens(changed?.text ?? "") <= window * UPDATE_SHARE;
+    if (!changed || !isCheap) return null;
     return { since, ...changed };
   } catch (error) {
     warn(context, agent, error);
