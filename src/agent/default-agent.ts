@@ -5,12 +5,14 @@ import { LettaError } from "@/lib/errors.ts";
 import { fileBlocks } from "@/memory/blocks.ts";
 import { PERSONALITIES } from "@/memory/personalities.ts";
 import { findPersonality } from "@/memory/presets.ts";
+import memoryGuide from "./memory-guide.md" with { type: "text" };
 import systemPrompt from "./system-prompt.md" with { type: "text" };
 
 const DEFAULT_AGENT_NAME = "Letta";
 
-export function defaultSystemPrompt(): string {
-  return systemPrompt.trim();
+/** `memory` false: for an agent that has none. */
+export function defaultSystemPrompt({ memory = true }: { memory?: boolean } = {}): string {
+  return systemPrompt.replace(/\{MEMORY_GUIDE\}\s*/, () => (memory ? `${memoryGuide.trim()}\n\n` : "")).trim();
 }
 
 /** Body of an agent nobody described: `model` is a handle, or "" to choose at run time. Throws `usage` for a personality
