@@ -183,7 +183,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     db,
     models,
     ...(memories && {
-      memory: createBackendMemory({ memories, limits: treeLimits((name) => env.all[name]) }),
+      memory: createBackendMemory({
+        memories,
+        limits: treeLimits((name) => env.all[name]),
+        onWarning: (text) => warnings.push(text),
+      }),
     }),
     onWarning: (text) => warnings.push(text),
   });

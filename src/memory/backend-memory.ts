@@ -3,25 +3,31 @@
 
 import type { BackendMemory, CoreMemory } from "@/backend/memory.ts";
 import type { AgentState, MemoryBlock } from "@/backend/wire.ts";
+import { formatCount } from "@/lib/text.ts";
 import { blockFiles } from "./blocks.ts";
+import { SYSTEM_WARNING_TOKENS } from "./limits.ts";
 import type { Memories } from "./memories.ts";
 import { isSystemPath } from "./places.ts";
 import { planMemory, renderBlock, renderMemory, renderMetadata, type TreeLimits } from "./render.ts";
 import type { AgentMemory } from "./service.ts";
+import { countTokens } from "./tokens.ts";
 import { decodeLoosely } from "./validate.ts";
 
 export interface BackendMemoryOptions {
   memories: Memories;
   limits: TreeLimits;
+  /** For people. */
+  onWarning?(text: string): void;
 }
 
-export function createBackendMemory({ memories, limits }: BackendMemoryOptions): BackendMemory {
+export function createBackendMemory({ memories, limits, onWarning }: BackendMemoryOptions): BackendMemory {
   const rendered = new Map<string, { revision: string; text: string }>();
 
   const render = async (memory: AgentMemory, revision: string): Promise<string> => {
     const known = rendered.get(memory.agent.id);
     if (known?.revision === revision) return known.text;
-    const text = await renderCommit(memory, revision, limits);
+    const { text, systemTokens } = await renderCommit(memory, revision, limits);
+    if (systemTokens >= SYSTEM_WARNING_TOKENS) onWarning?.(describeSize(memory, systemTokens));
     rendered.set(memory.agent.id, { revision, text });
     return text;
   };
@@ -55,7 +61,11 @@ export function createBackendMemory({ memories, limits }: BackendMemoryOptions):
 }
 
 /** The memory of a commit, as the prompt has it. */
-export async function renderCommit(memory: AgentMemory, revision: string, limits: TreeLimits): Promise<string> {
+export async function renderCommit(
+  memory: AgentMemory,
+  revision: string,
+  limits: TreeLimits,
+): Promise<{ text: string; systemTokens: number }> {
   const files = await memory.files(revision);
   const plan = planMemory(files.paths, limits);
   const texts = new Map<string, string>();
@@ -64,7 +74,14 @@ export async function renderCommit(memory: AgentMemory, revision: string, limits
       texts.set(path, decodeLoosely((await files.read(path)) ?? new Uint8Array()));
     }),
   );
-  return renderMemory(plan, (path) => texts.get(path) ?? "");
+  const systemTokens = countTokens(
+    plan.system.map((path) => ({ path, bytes: Buffer.byteLength(texts.get(path) ?? "") })),
+  );
+  return { text: renderMemory(plan, (path) => texts.get(path) ?? ""), systemTokens: systemTokens.total_tokens };
+}
+
+function describeSize({ agent }: AgentMemory, tokens: number): string {
+  return `The memory of ${agent.name} takes about ${formatCount(tokens)} tokens of every request (letta memory tokens); 15,000 to 20,000 are usual.`;
 }
 
 /** Empty when nothing of it is in the prompt. */

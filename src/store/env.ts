@@ -18,6 +18,8 @@ export interface Env {
   /** LETTA_AGENT_ID, then AGENT_ID; LETTA_CONVERSATION_ID, then CONVERSATION_ID: default scope of subcommands. */
   agentId?: string;
   conversationId?: string;
+  /** LETTA_MEMORY_DIR, then MEMORY_DIR: the memory a command is about. */
+  memoryDir?: string;
   /** LETTA_PARENT_AGENT_ID: this process is a child agent; it ends when its parent dies. */
   parentAgentId?: string;
   /** LETTA_DISABLE_SESSION_PERSIST=1: never write "last conversation". */
@@ -71,6 +73,7 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     localBackend: flag("LETTA_LOCAL_BACKEND_EXPERIMENTAL"),
     agentId: text("LETTA_AGENT_ID", "AGENT_ID"),
     conversationId: text("LETTA_CONVERSATION_ID", "CONVERSATION_ID"),
+    memoryDir: text("LETTA_MEMORY_DIR", "MEMORY_DIR"),
     parentAgentId: text("LETTA_PARENT_AGENT_ID"),
     disableSessionPersist: flag("LETTA_DISABLE_SESSION_PERSIST") ?? false,
     requestTimeoutMs: number("LETTA_REQUEST_TIMEOUT_MS", 600_000),

@@ -146,3 +146,34 @@ test("an ephemeral run has no memory and no tool for it", async () => {
   expect(server.requests[0]!.toolNames).not.toContain("memory");
   expect(server.requests[0]!.system).not.toMatch(/memory_metadata|MEMORY/);
 });
+
+test("letta memory tokens says what memory costs; far too much is said when a conversation begins", async () => {
+  using home = tempHome();
+  await using server = await startModelServer([{ text: "one" }, { text: "two" }]);
+  const { args, env } = headless(server.url, ["hi"]);
+  await runLetta(args, { home, env });
+  const { stdout } = await runLetta(["memory", "tokens", "--format", "json"], { home });
+  const counted = JSON.parse(stdout) as { total_tokens: number; files: { path: string }[] };
+  expect(counted.files.map(({ path }) => path).toSorted()).toEqual(["system/human.md", "system/persona.md"]);
+  expect(counted.total_tokens).toBeGreaterThan(200);
+  await using writer = await startModelServer([
+    {
+      toolCalls: [
+        memoryCall({
+          command: "create",
+          reason: "hoarding",
+          file_path: "system/all",
+          description: "everything",
+          file_text: "word ".repeat(30_000),
+        }),
+      ],
+    },
+    { text: "three" },
+    { text: "four" },
+  ]);
+  const hoard = headless(writer.url, ["keep everything"]);
+  await runLetta(hoard.args, { home, env: hoard.env });
+  expect(writer.requests[1]!.toolResults[0]?.text).toContain("are a lot for a file under system/");
+  const next = await runLetta(hoard.args, { home, env: hoard.env });
+  expect(next.stderr).toMatch(/The memory of Letta takes about 37,\d+ tokens of every request/);
+});
