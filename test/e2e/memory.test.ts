@@ -177,3 +177,23 @@ test("letta memory tokens says what memory costs; far too much is said when a co
   const next = await runLetta(hoard.args, { home, env: hoard.env });
   expect(next.stderr).toMatch(/The memory of Letta takes about 37,\d+ tokens of every request/);
 });
+
+test("blocks of an AgentFile are files of a memory", async () => {
+  using home = tempHome();
+  const file = {
+    agents: [{ name: "Ada", system: "You are Ada.", block_ids: ["b"], messages: [{}] }],
+    blocks: [{ id: "b", label: "persona", value: "I am Ada, a pilot.", description: "who" }],
+  };
+  await Bun.write(join(home.workdir, "ada.af"), JSON.stringify(file));
+  const imported = await runLetta(["import", "ada.af"], { home, env: NO_GIT });
+  expect(imported).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(imported.stdout).toMatch(/^Imported Ada \(agent-local-[0-9a-f-]+\): 1 block of memory; 1 message left out\n$/);
+  expect(readFileSync(join(memoryDir(home), "system", "persona.md"), "utf8")).toBe(
+    "---\ndescription: who\n---\nI am Ada, a pilot.\n",
+  );
+  await using server = await startModelServer([{ text: "hi" }]);
+  const { args, env } = headless(server.url, ["hi"]);
+  await runLetta(args, { home, env });
+  expect(server.requests[0]!.system).toStartWith("You are Ada.\n\nReminder:");
+  expect(server.requests[0]!.system).toContain("I am Ada, a pilot.");
+});
