@@ -3,6 +3,7 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
+import { findAgentOrNull } from "@/agent/find-agent.ts";
 import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
@@ -149,8 +150,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     planMode: createPlanMode(() => permissions),
     secrets: guard,
     describeAgent: async (id) => {
-      const agent = await backend.retrieveAgent(id);
-      return { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
+      const agent = await findAgentOrNull({ backend }, id);
+      return agent && { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
     },
   });
   const permissions = createPermissionChecker({

@@ -319,7 +319,7 @@ export const FLAGS = {
   "skill-sources": missing("string", "skills"),
   "pre-load-skills": missing("string", "skills"),
   "reflection-step-count": missing("string", "reflection"),
-  "disable-memory-guard": missing("boolean", "memory directories"),
+  "disable-memory-guard": missing("boolean", "a way around the guard of other agents' memories"),
   "base-tools": missing("string", "server-side tools"),
   "from-agent": missing("string", "messages between agents"),
   environment: { ...missing("string", "remote environments"), also: ["env"] },
