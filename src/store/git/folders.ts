@@ -2,7 +2,7 @@
 // repository, so it refuses.
 
 import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { LettaError, systemErrorCode } from "@/lib/errors.ts";
 import type { Disk, DiskPath } from "./disk.ts";
 import { toDiskPath } from "./names.ts";
@@ -81,6 +81,23 @@ export function removeFolder(disk: Disk, path: string, last?: string): void {
     else disk.remove(inner);
   }
   if (last !== undefined && lstatSync(join(path, last), { throwIfNoEntry: false })) disk.remove(join(path, last));
+  disk.removeDir(path);
+}
+
+/** Throws `conflict` when there is more in a folder than folders. */
+export function assertNoFiles(path: DiskPath): void {
+  for (const name of readdirSync(path, { encoding: "buffer" })) {
+    const inner = Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
+    if (!isFolder(inner)) throw new LettaError("conflict", `${String(path)} is a folder with files of its own`);
+    assertNoFiles(inner);
+  }
+}
+
+/** A folder with nothing but folders in it. Throws the system's error when there is more. */
+export function removeEmptyFolders(disk: Disk, path: DiskPath): void {
+  if (!isFolder(path)) return;
+  for (const name of readdirSync(path, { encoding: "buffer" }))
+    removeEmptyFolders(disk, Buffer.concat([Buffer.from(path), Buffer.from(sep), name]));
   disk.removeDir(path);
 }
 
