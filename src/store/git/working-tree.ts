@@ -58,7 +58,7 @@ export class WorkingTreeChange {
     for (const { path, temporary } of this.#staged) if (!temporary) this.#remove(path);
     for (const { path, temporary } of this.#staged) {
       if (!temporary) continue;
-      const target = toDiskPath(join(git.dir, path));
+      const target = toDiskPath(git.dir, path);
       const made = makeParents(git.disk, git.dir, path);
       if (made.length > 0) this.#undo.push(() => removeEmptyParents(git.disk, git.dir, path));
       try {
@@ -121,7 +121,7 @@ export class WorkingTreeChange {
 
   #remove(path: string): void {
     const { git } = this;
-    const target = toDiskPath(join(git.dir, path));
+    const target = toDiskPath(git.dir, path);
     const stat = statFile(git.dir, path);
     if (!stat || stat.kind === "folder") return;
     try {

@@ -119,6 +119,22 @@ test("names that only look odd are kept as they are", async () => {
   if (hasGit) expect(complaints(temp.dir)).toBe("");
 });
 
+test.skipIf(process.platform !== "linux")("a name that is not UTF-8 keeps its bytes", async () => {
+  using temp = await tempRepo();
+  const { dir, repo } = temp;
+  const name = Buffer.concat([Buffer.from(`${dir}/`), Buffer.of(0x66, 0xff, 0x2e)]);
+  writeFileSync(name, "odd");
+  mkdirSync(Buffer.concat([name, Buffer.of(0x80)]));
+  writeFileSync(Buffer.concat([name, Buffer.of(0x80), Buffer.from("/in")]), "inside");
+  expect(await repo.commitPaths([], commit)).toMatchObject({ status: "committed" });
+  expect(await repo.status()).toEqual([]);
+  await repo.commitChanges(changes({ "a.md": "a" }), commit);
+  rmSync(name);
+  await repo.restore([], "HEAD");
+  expect(readFileSync(name, "utf8")).toBe("odd");
+  if (hasGit) expect(complaints(dir) + git(dir, ["ls-files"])).toBe('a.md\n"f\\377."\n"f\\377.\\200/in"\n');
+});
+
 test("nothing is written or read through a link in the place of a folder", async () => {
   using temp = await tempRepo();
   const { dir, repo } = temp;
