@@ -68,8 +68,11 @@ export async function land(
     if (entries.size > 0) indexUpdate = await index.update(entries);
     if (landing.ref) await ref?.set(landing.ref.to, landing.ref.reason, landing.ref.by);
   } catch (error) {
-    indexUpdate?.takeBack();
-    await change.rollBack();
+    try {
+      indexUpdate?.takeBack();
+    } finally {
+      await change.rollBack();
+    }
     throw error instanceof LettaError ? error : storageError(`cannot change ${git.dir}`, error);
   }
   indexUpdate?.keep();

@@ -6,8 +6,7 @@ import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { initRepository, openRepository } from "@/store/git/repository.ts";
-import { tempDir } from "../../support/binary.ts";
-import { ANN, changes, complaints, filesOf, git, hasGit, scratchIsEmpty } from "../../support/git-repos.ts";
+import { ANN, changes, complaints, filesOf, git, hasGit, memoryDir, scratchIsEmpty } from "../../support/git-repos.ts";
 import { operations } from "../../support/git-writer.ts";
 
 const WRITER = join(import.meta.dir, "../../support/git-writer.ts");
@@ -62,7 +61,7 @@ async function look(dir: string) {
 test.each(Object.keys(operations))(
   "%s, killed at every step",
   async (operation) => {
-    using folder = tempDir("letta-kill-");
+    using folder = memoryDir();
     // Linked working trees name each other by absolute path, so every run happens in the same place.
     const place = join(folder.path, "place");
     const saved = join(folder.path, "saved");

@@ -122,7 +122,7 @@ test("a linked working tree has a branch of its own, and is merged back in memor
 const otherDisk = existsSync("/dev/shm") && statSync("/dev/shm").dev !== statSync(tmpdir()).dev;
 
 test.skipIf(!otherDisk)("a linked working tree may be on another disk", async () => {
-  using temp = await tempRepo();
+  using temp = await tempRepo(tempDir());
   const { repo } = temp;
   await repo.commitChanges(
     [...changes({ "a.md": "a", "dir/b.md": "b" }), { path: "link", content: Buffer.from("a.md"), mode: "120000" }],

@@ -6,8 +6,16 @@ import { join } from "node:path";
 import { type Disk, systemDisk } from "@/store/git/disk.ts";
 import { initRepository, openRepository } from "@/store/git/repository.ts";
 import type { GitRepository } from "@/store/git/types.ts";
-import { tempDir } from "../../support/binary.ts";
-import { ANN, changes, complaints, filesOf, hasGit, scratchIsEmpty, tempRepo } from "../../support/git-repos.ts";
+import {
+  ANN,
+  changes,
+  complaints,
+  filesOf,
+  hasGit,
+  memoryDir,
+  scratchIsEmpty,
+  tempRepo,
+} from "../../support/git-repos.ts";
 import { operations } from "../../support/git-writer.ts";
 
 interface Failing {
@@ -65,7 +73,7 @@ const cases = ["commit", "merge", "fast forward", "add a working tree"].flatMap(
 test.each(cases)(
   "%s, where the disk %s at any step",
   async (operation, _, full) => {
-    using folder = tempDir("letta-full-");
+    using folder = memoryDir();
     const place = join(folder.path, "place");
     const saved = join(folder.path, "saved");
     const dir = join(place, "memory");
