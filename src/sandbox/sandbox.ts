@@ -34,10 +34,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const isContained = active && contained && hasPlace;
   const placeholders = new Placeholders();
   let tmp: string | null = null;
-  const policy = (profile: "workspace" | "strict") => {
+  const policy = (profile: "workspace" | "strict", memory: string[]) => {
     tmp ??= mkdtempSync(join(tmpdir, "letta-sandbox-"));
     const { denyRead } = choice;
-    return buildPolicy({ ...place, readable: place.readable(), profile, network, denyRead, tmp }, realDisk);
+    const workspace = [...place.workspace, ...memory];
+    const readable = [...place.readable(), ...(profile === "strict" ? memory : [])];
+    return buildPolicy({ ...place, workspace, readable, profile, network, denyRead, tmp }, realDisk);
   };
 
   const confine: Sandbox["confine"] = (command) => {
@@ -48,7 +50,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     }
     const held: string[] = [];
     try {
-      const made = policy(mode);
+      const made = policy(mode, command.memory === undefined ? [] : [command.memory]);
       if (backend.name === "bwrap") {
         for (const path of made.absent) {
           placeholders.hold(path);

@@ -82,7 +82,9 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   const remaining = new Map<string, number>();
 
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
-    const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
+    const memory = command.env.LETTA_MEMORY_DIR;
+    const terminal = command.terminal !== undefined;
+    const plain = { argv: shellCommand(command), cwd: command.cwd, terminal, ...(memory && { memory }) };
     const confined = command.unconfined ? null : sandbox.confine(plain);
     const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
     const mark = `${randomUUID()}.`;
