@@ -15,9 +15,11 @@ import {
   createLinkFollower,
   createPlaces,
   expandHome,
+  IGNORES_CASE,
   type KnownDirectory,
   type Places,
   toPlace,
+  toRealPath,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
 import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
@@ -26,6 +28,7 @@ import type {
   PermissionMode,
   PermissionTarget,
   ProvenCommand,
+  RealPaths,
   RuleEffect,
   RuleSource,
   RuleSuggestion,
@@ -296,7 +299,7 @@ class Checker implements ExplainingChecker {
       guarded: this.#options.guardedFiles?.() ?? [],
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.local],
-      caseInsensitive: process.platform === "darwin" || process.platform === "win32",
+      caseInsensitive: IGNORES_CASE,
       realpath: realpath ?? createLinkFollower(),
     });
   }
@@ -308,10 +311,12 @@ class Checker implements ExplainingChecker {
   ): Verdict {
     const { behavior, always, reason } = worst;
     const { places } = context;
+    const realPaths = findRealPaths(decided);
     if (behavior !== "ask")
       return {
         behavior,
         reason,
+        realPaths,
         ...(behavior === "allow" && findProven(decided, places)),
         get trace() {
           return worst.trace;
@@ -326,6 +331,7 @@ class Checker implements ExplainingChecker {
       behavior,
       always,
       reason,
+      realPaths,
       get trace() {
         return worst.trace;
       },
@@ -340,6 +346,16 @@ class Checker implements ExplainingChecker {
       },
     };
   }
+}
+
+function findRealPaths(decided: { target: PermissionTarget; decision: Decision }[]): RealPaths {
+  return new Map(
+    decided.flatMap(({ target, decision }) =>
+      target.kind === "file" && decision.real !== undefined
+        ? [[target.path, toRealPath(target.path, decision.real)] as const]
+        : [],
+    ),
+  );
 }
 
 /** A call runs one command at most; other targets (its directory) do not change what is proven about it. */

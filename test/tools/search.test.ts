@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
+import { holdDirectory } from "@/lib/held-directory.ts";
 import { globTool } from "@/tools/glob.ts";
 import { GrepArgs, grepTool } from "@/tools/grep.ts";
 import { grepWithoutRipgrep } from "@/tools/grep-fallback.ts";
@@ -174,7 +175,8 @@ test("a search prints no secrets by the way, and says so; the file itself can be
 
 describe("without ripgrep", () => {
   test("walks the tree, without .git and without following links", () => {
-    const files = walkFiles(bench.cwd, new AbortController().signal).sort();
+    using root = holdDirectory(bench.cwd);
+    const files = [...walkFiles(root, new AbortController().signal)].map(({ path }) => path);
     expect(files).toContain("ignored/x.ts");
     expect(files.filter((path) => path.startsWith(".git/") || path.startsWith("outside/"))).toEqual([]);
   });
@@ -187,7 +189,9 @@ describe("without ripgrep", () => {
     [{ pattern: "one.*three", path: "src", output_mode: "content", multiline: true, glob: "*.ts" }],
   ])("finds the same: %p", async (given) => {
     const args = v.parse(GrepArgs, given);
-    const records = grepWithoutRipgrep(args, join(bench.cwd, "src"), bench.context());
+    const path = join(bench.cwd, "src");
+    using folder = holdDirectory(path);
+    const records = await grepWithoutRipgrep(args, { place: { lexical: path, real: path }, folder }, bench.context());
     const shown = records.map(({ path, rest }) =>
       args.output_mode === "content" ? `${path}${/^\d+-/.test(rest) ? "-" : ":"}${rest}` : path,
     );
