@@ -68,8 +68,9 @@ export function findChild(parent: HeldDirectory, name: string): HeldDirectory | 
   }
 }
 
-/** As `holdDirectory`, making what is missing. `made` are the directories it made, outermost first. */
-export function holdOrMakeDirectory(path: string): { folder: HeldDirectory; made: string[] } {
+/** As `holdDirectory`, making what is missing. `made` are the directories it made, outermost first; `mode` is theirs, default what the
+ *  umask gives. */
+export function holdOrMakeDirectory(path: string, mode?: number): { folder: HeldDirectory; made: string[] } {
   const missing: string[] = [];
   let folder = holdIfThere(path);
   for (let at = path; folder === null; folder = holdIfThere(at)) {
@@ -81,7 +82,7 @@ export function holdOrMakeDirectory(path: string): { folder: HeldDirectory; made
   try {
     for (const name of missing) {
       using parent = folder;
-      if (makeDirectory(parent.at(name))) made.push(join(parent.path, name));
+      if (makeDirectory(parent.at(name), mode)) made.push(join(parent.path, name));
       folder = holdChild(parent, name);
     }
     return { folder, made };
@@ -109,14 +110,21 @@ export async function openIn(
   name: string,
   { flags, mode }: { flags: number; mode?: number },
 ): Promise<FileHandle> {
+  // Windows has neither flag; there the look at the entry must do.
+  if (constants.O_NOFOLLOW === undefined) statIn(folder, name);
   try {
-    // Windows has neither flag; there the look at the entry must do.
-    if (constants.O_NOFOLLOW === undefined) statIn(folder, name);
-    return await open(folder.at(name), flags | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0), mode);
+    return await open(folder.at(name), noFollow(flags), mode);
   } catch (error) {
-    if (systemErrorCode(error) === "ELOOP") throw new PlaceError("EPATHCHANGED", join(folder.path, name));
-    throw error;
+    throw asChange(error, folder, name);
   }
+}
+
+function noFollow(flags: number): number {
+  return flags | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+}
+
+function asChange(error: unknown, folder: HeldDirectory, name: string): unknown {
+  return systemErrorCode(error) === "ELOOP" ? new PlaceError("EPATHCHANGED", join(folder.path, name)) : error;
 }
 
 /** Opens a regular file for reading, and nothing else: opening a device may set it going. Throws the system's error,
@@ -138,6 +146,24 @@ export function statIn(folder: HeldDirectory, name: string): Stats | null {
   const info = lstatSync(folder.at(name), { throwIfNoEntry: false }) ?? null;
   if (info?.isSymbolicLink()) throw new PlaceError("EPATHCHANGED", join(folder.path, name));
   return info;
+}
+
+/** The same, at once. The caller closes it. */
+export function openRegularSync(folder: HeldDirectory, name: string): number {
+  refuseOthers(statIn(folder, name), folder, name);
+  let fd: number;
+  try {
+    fd = openSync(folder.at(name), noFollow(constants.O_RDONLY));
+  } catch (error) {
+    throw asChange(error, folder, name);
+  }
+  try {
+    refuseOthers(fstatSync(fd), folder, name);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
 }
 
 function refuseOthers(info: Stats | null, folder: HeldDirectory, name: string): void {
@@ -263,9 +289,9 @@ function holdIfThere(path: string): HeldDirectory | null {
 }
 
 /** False when something is there already. */
-function makeDirectory(path: string): boolean {
+function makeDirectory(path: string, mode: number | undefined): boolean {
   try {
-    mkdirSync(path);
+    mkdirSync(path, mode);
     return true;
   } catch (error) {
     if (systemErrorCode(error) === "EEXIST") return false;

@@ -2,7 +2,7 @@
 // uses it. Whatever the moment: what was decided about is used, or nothing.
 
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openDatabase } from "@/store/db.ts";
 import { createShadowStore, type ShadowStore } from "@/store/shadow.ts";
@@ -28,10 +28,12 @@ import { readManyFilesTool } from "@/tools/read-many-files.ts";
 import { viewImageTool } from "@/tools/view-image.ts";
 import { writeTool } from "@/tools/write.ts";
 import { startExchanger } from "../support/exchanger.ts";
-import { openWorkbench, type Workbench } from "./support.ts";
+import { openWorkbench, until, type Workbench } from "./support.ts";
 
 /** Enough for some dozen attempts; who looks at a path first and opens it then is led astray by every sixth. */
 const ATTACK_MS = 400;
+/** A busy machine may run the two in turns: so long an attempt may come that sees the swap. */
+const PATIENCE_MS = 3_000;
 const ATTEMPTS = 400;
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
@@ -92,6 +94,8 @@ interface Attack {
   tool: AnyTool;
   /** Of the nth attempt. */
   args: (n: number) => object;
+  /** Goes on until one attempt was refused. */
+  awaitRefusal?: boolean;
 }
 
 interface Outcome {
@@ -100,13 +104,18 @@ interface Outcome {
 }
 
 /** Calls as often as time allows, each decided before the swapping began. */
-async function attack({ tool, args }: Attack, cwd: string, swapped: [string, string]): Promise<Outcome> {
+async function attack(
+  { tool, args, awaitRefusal = true }: Attack,
+  cwd: string,
+  swapped: [string, string],
+): Promise<Outcome> {
   const calls = Array.from({ length: ATTEMPTS }, (_, n) => args(n));
   const contexts = calls.map((call, n) => decide(tool, call, bench.context({ cwd, conversationId: `c${n}` })));
   const outcome: Outcome = { outputs: [], refused: 0 };
   await using _swapping = await startExchanger(...swapped);
-  const until = Date.now() + ATTACK_MS;
-  for (let n = 0; n < calls.length && Date.now() < until; n++) {
+  const begun = Date.now();
+  const goesOn = (): boolean => Date.now() - begun < (outcome.refused === 0 && awaitRefusal ? PATIENCE_MS : ATTACK_MS);
+  for (let n = 0; goesOn(); n = (n + 1) % ATTEMPTS) {
     try {
       const result = await tool.run(tool.parse(calls[n]), contexts[n]!);
       outcome.outputs.push(JSON.stringify(typeof result === "string" ? result : result.output));
@@ -177,8 +186,10 @@ describe.if(process.platform === "linux")("nothing is written outside by", () =>
     const details = new Set<string | undefined>();
     {
       await using _swapping = await startExchanger(dir, evil);
-      for (const turnId of turns)
+      for (const turnId of turns) {
+        await until(() => lstatSync(dir).isSymbolicLink());
         for (const { detail } of (await shadow.undoTurn(turnId, { force: true })).files) details.add(detail);
+      }
     }
     expect(tree(outside)).toEqual(before);
     expect([...details].join()).toContain("the path changed while it was used");
@@ -210,9 +221,10 @@ const WALKERS = new Set(["read_many_files", "Grep above", "Grep for names", "Glo
 describe.if(process.platform === "linux")("nothing is read outside by", () => {
   test.each(READERS)("%s", async (name, tool, args) => {
     const { cwd, dir, evil } = world();
-    const { outputs, refused } = await attack({ tool, args: () => args }, cwd, [dir, evil]);
+    const awaitRefusal = !WALKERS.has(name);
+    const { outputs, refused } = await attack({ tool, args: () => args, awaitRefusal }, cwd, [dir, evil]);
     expect(outputs.filter((output) => output.includes("secret"))).toEqual([]);
-    if (!WALKERS.has(name)) expect(refused).toBeGreaterThan(0);
+    if (awaitRefusal) expect(refused).toBeGreaterThan(0);
   });
 
   test.each([
@@ -221,7 +233,7 @@ describe.if(process.platform === "linux")("nothing is read outside by", () => {
   ])("%s without ripgrep", async (_, tool, args) => {
     const { cwd, dir, evil } = world();
     bench.services.findRipgrep = () => null;
-    const { outputs } = await attack({ tool, args: () => args }, cwd, [dir, evil]);
+    const { outputs } = await attack({ tool, args: () => args, awaitRefusal: false }, cwd, [dir, evil]);
     expect(outputs.length).toBeGreaterThan(0);
     expect(outputs.filter((output) => output.includes("secret"))).toEqual([]);
   });
