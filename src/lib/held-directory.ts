@@ -129,12 +129,13 @@ function asChange(error: unknown, folder: HeldDirectory, name: string): unknown 
 
 /** Opens a regular file for reading, and nothing else: opening a device may set it going. Throws the system's error,
  *  or PlaceError. */
-export async function openRegular(folder: HeldDirectory, name: string): Promise<FileHandle> {
+export async function openRegular(folder: HeldDirectory, name: string): Promise<{ file: FileHandle; info: Stats }> {
   refuseOthers(statIn(folder, name), folder, name);
   const file = await openIn(folder, name, { flags: constants.O_RDONLY });
   try {
-    refuseOthers(await file.stat(), folder, name);
-    return file;
+    const info = fstatSync(file.fd);
+    refuseOthers(info, folder, name);
+    return { file, info };
   } catch (error) {
     await file.close();
     throw error;
@@ -263,7 +264,8 @@ function holdByNumber(path: string): HeldDirectory | null {
   return null;
 }
 
-function holdByName(path: string): HeldDirectory {
+/** Where there is nothing better; exported for its tests. */
+export function holdByName(path: string): HeldDirectory {
   const held = new Name(path);
   if (!statSync(held.at()).isDirectory())
     throw Object.assign(new Error(`ENOTDIR: not a directory, ${path}`), { code: "ENOTDIR" });

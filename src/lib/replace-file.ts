@@ -1,8 +1,8 @@
 // Replaces a file's content so that at every moment either the old or the new bytes are there, and what is not content
 // (mode, owner, hard links) stays as it was. Links are not followed: who decided about the file has done that.
 
-import { constants, type Stats } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { constants, fchmodSync, fchownSync, fstatSync, type Stats } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode } from "./errors.ts";
 import {
@@ -92,10 +92,10 @@ async function writeAndRename(
   try {
     try {
       await file.writeFile(bytes);
-      if (old) await keepOwnerAndMode(file, old);
-      else if (mode !== undefined) await file.chmod(mode & 0o7777);
+      if (old) keepOwnerAndMode(file.fd, old);
+      else if (mode !== undefined) fchmodSync(file.fd, mode & 0o7777);
       await file.sync();
-      stat = await file.stat();
+      stat = fstatSync(file.fd);
     } finally {
       await file.close();
     }
@@ -108,11 +108,11 @@ async function writeAndRename(
   return stat;
 }
 
-async function keepOwnerAndMode(file: FileHandle, old: Stats): Promise<void> {
-  const now = await file.stat();
+function keepOwnerAndMode(file: number, old: Stats): void {
+  const now = fstatSync(file);
   // Throws EPERM when we may not give files away; then the file is overwritten in place.
-  if (now.uid !== old.uid || now.gid !== old.gid) await file.chown(old.uid, old.gid);
-  await file.chmod(old.mode & 0o7777);
+  if (now.uid !== old.uid || now.gid !== old.gid) fchownSync(file, old.uid, old.gid);
+  fchmodSync(file, old.mode & 0o7777);
 }
 
 async function overwrite(
@@ -122,7 +122,7 @@ async function overwrite(
 ): Promise<Stats> {
   const file = await openIn(folder, name, { flags: constants.O_WRONLY });
   try {
-    const now = await file.stat();
+    const now = fstatSync(file.fd);
     if (now.dev !== old.dev || now.ino !== old.ino) throw new PlaceError("EPATHCHANGED", join(folder.path, name));
     let offset = 0;
     while (offset < bytes.length) {
@@ -131,7 +131,7 @@ async function overwrite(
     }
     await file.truncate(bytes.length);
     await file.sync();
-    return await file.stat();
+    return fstatSync(file.fd);
   } finally {
     await file.close();
   }

@@ -284,9 +284,9 @@ function groupByPath(rows: ChangeRow[]): ChangeRow[][] {
 async function readNow(path: string): Promise<{ bytes: Uint8Array; mode: number } | null> {
   try {
     using folder = holdDirectory(dirname(path));
-    const file = await openRegular(folder, basename(path));
+    const { file, info } = await openRegular(folder, basename(path));
     try {
-      return { bytes: await file.readFile(), mode: (await file.stat()).mode & 0o7777 };
+      return { bytes: await file.readFile(), mode: info.mode & 0o7777 };
     } finally {
       await file.close();
     }

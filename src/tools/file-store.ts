@@ -82,9 +82,11 @@ async function readOld(
   name: string,
 ): Promise<{ bytes: Uint8Array | null | "too large"; mode: number | null }> {
   if (statIn(folder, name) === null) return { bytes: null, mode: null };
-  const file = await openRegular(folder, name);
+  const {
+    file,
+    info: { size, mode },
+  } = await openRegular(folder, name);
   try {
-    const { size, mode } = await file.stat();
     return { bytes: size > SHADOW_FILE_BYTES ? "too large" : await file.readFile(), mode: mode & 0o7777 };
   } finally {
     await file.close();

@@ -86,7 +86,7 @@ function linesOfMatches(text: string, pattern: RegExp): number[] {
 /** Null for what is too large or unreadable. */
 async function readIn(folder: HeldDirectory, name: string): Promise<Buffer | null> {
   try {
-    const file = await openRegular(folder, name);
+    const { file } = await openRegular(folder, name);
     return await readBounded(file).finally(() => file.close());
   } catch {
     return null;

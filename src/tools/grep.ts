@@ -1,10 +1,11 @@
 // Contents of files, by regular expression.
 
+import { closeSync, fstatSync, readSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import * as v from "valibot";
 import { systemErrorCode, ToolError } from "@/lib/errors.ts";
-import { type HeldDirectory, holdDirectory, openRegular } from "@/lib/held-directory.ts";
+import { type HeldDirectory, holdDirectory, openRegular, openRegularSync } from "@/lib/held-directory.ts";
 import { pathInside } from "@/lib/path-inside.ts";
 import { formatCount, plural } from "@/lib/text.ts";
 import type { Place } from "@/permissions/places.ts";
@@ -60,7 +61,7 @@ export const grepTool = defineTool({
     const visible = all.filter((record) => !context.services.isHidden(record.file));
     // A search must not print what reading would ask for; a search of that very file was asked for.
     const open = visible.filter((record) => record.file === place.lexical || !isSecretPath(record.file));
-    const changed = root.folder && !plain ? await findChanged(page(open, args), root.folder) : new Set();
+    const changed = root.folder && !plain ? findChanged(page(open, args), root.folder) : new Set();
     const records = open.filter((record) => !changed.has(record));
     const shown = page(open, args).filter((record) => !changed.has(record));
     const result = formats[args.output_mode](records, shown, args);
@@ -115,7 +116,7 @@ async function openRoot({ lexical, real }: Place): Promise<Omit<SearchRoot, "pla
   }
   try {
     using folder = holdDirectory(dirname(real));
-    const file = await openRegular(folder, basename(real));
+    const { file } = await openRegular(folder, basename(real));
     return { file, [Symbol.asyncDispose]: () => file.close() };
   } catch (error) {
     throw fileError(error, lexical);
@@ -224,16 +225,16 @@ function parseLine(line: string, numbered: boolean): Pick<GrepRecord, "rest" | "
 
 /** Of the results, those that are not there when the file is opened without following any link: a walk goes by names,
  *  and what was read may have been another file. */
-async function findChanged(records: GrepRecord[], root: HeldDirectory): Promise<Set<GrepRecord>> {
+function findChanged(records: GrepRecord[], root: HeldDirectory): Set<GrepRecord> {
   const changed = new Set<GrepRecord>();
   for (const [inside, ofFile] of Map.groupBy(records, (record) => record.inside)) {
     try {
       using folder = holdDirectory(join(root.path, dirname(inside)));
-      const file = await openRegular(folder, basename(inside));
+      const file = openRegularSync(folder, basename(inside));
       try {
-        for (const record of ofFile) if (!(await hasLine(file, record))) changed.add(record);
+        for (const record of ofFile) if (!hasLine(file, record)) changed.add(record);
       } finally {
-        await file.close();
+        closeSync(file);
       }
     } catch {
       for (const record of ofFile) changed.add(record);
@@ -243,28 +244,29 @@ async function findChanged(records: GrepRecord[], root: HeldDirectory): Promise<
 }
 
 /** Offsets count from behind a byte order mark, in UTF-8. */
-async function hasLine(file: FileHandle, { at }: GrepRecord): Promise<boolean> {
+function hasLine(file: number, { at }: GrepRecord): boolean {
   if (!at) return true;
   const wanted = at.text.replace(PREVIEW_NOTE, "");
   // A character that was cut would not be the one that was found.
   const length = Buffer.byteLength(wanted) + 3;
-  const mark = await readAt(file, 0, 3);
+  const mark = readAt(file, 0, 3);
   if (mark[0] === 0xff || mark[0] === 0xfe) {
-    const { size } = await file.stat();
+    const { size } = fstatSync(file);
     if (size > SHADOW_FILE_BYTES) return false;
-    const text = Buffer.from(decodeTextFile(await readAt(file, 0, size), "").text);
+    const text = Buffer.from(decodeTextFile(readAt(file, 0, size), "").text);
     return text.toString("utf8", at.offset, at.offset + length).startsWith(wanted);
   }
   const start = mark.equals(UTF8_MARK) ? UTF8_MARK.length : 0;
-  return (await readAt(file, start + at.offset, length)).toString("utf8").startsWith(wanted);
+  return readAt(file, start + at.offset, length)
+    .toString("utf8")
+    .startsWith(wanted);
 }
 
 const UTF8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-async function readAt(file: FileHandle, offset: number, length: number): Promise<Buffer> {
+function readAt(file: number, offset: number, length: number): Buffer {
   const buffer = Buffer.alloc(length);
-  const { bytesRead } = await file.read(buffer, 0, length, offset);
-  return buffer.subarray(0, bytesRead);
+  return buffer.subarray(0, readSync(file, buffer, 0, length, offset));
 }
 
 function page(records: GrepRecord[], { offset, head_limit }: GrepArgs): GrepRecord[] {

@@ -1,6 +1,6 @@
 // Reads a file for a tool: regular files only, bounded, and never waiting for a device or a pipe.
 
-import { readdirSync } from "node:fs";
+import { readdirSync, type Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode, ToolError } from "@/lib/errors.ts";
@@ -41,11 +41,11 @@ export async function readFileBytes(place: Place, limits: ReadLimits): Promise<F
 export async function findFileBytes({ lexical, real }: Place, limits: ReadLimits): Promise<FileBytes | null> {
   try {
     using folder = holdDirectory(dirname(real));
-    const file = await openRegular(folder, basename(real));
+    const opened = await openRegular(folder, basename(real));
     try {
-      return await readBounded(file, lexical, limits);
+      return await readBounded(opened, lexical, limits);
     } finally {
-      await file.close();
+      await opened.file.close();
     }
   } catch (error) {
     const code = systemErrorCode(error);
@@ -57,8 +57,11 @@ export async function findFileBytes({ lexical, real }: Place, limits: ReadLimits
 
 /** `/proc` and `/sys` have regular files of size 0 that hold something, never end, or block: hence counted, and opened
  *  without waiting. */
-async function readBounded(file: FileHandle, path: string, { maxBytes, tooLarge }: ReadLimits): Promise<FileBytes> {
-  const info = await file.stat();
+async function readBounded(
+  { file, info }: { file: FileHandle; info: Stats },
+  path: string,
+  { maxBytes, tooLarge }: ReadLimits,
+): Promise<FileBytes> {
   const refuse = (size: string): never => {
     throw new ToolError(`The file is too large${size}: ${path}. ${tooLarge}`);
   };

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  holdByName,
   holdChild,
   holdDirectory,
   holdOrMakeDirectory,
@@ -123,6 +124,18 @@ describe("entries", () => {
     using devices = holdDirectory("/dev");
     await expect(openRegular(devices, "zero")).rejects.toMatchObject({ code: "ENOTREG" });
   });
+});
+
+test("where a directory cannot be held, every use looks for links first", () => {
+  expect(() => holdByName(join(root, "link/b"))).toThrow(expect.objectContaining({ code: "EPATHCHANGED" }));
+  expect(() => holdByName(join(root, "a/b/file"))).toThrow(expect.objectContaining({ code: "ENOTDIR" }));
+  expect(() => holdByName(join(root, "gone"))).toThrow(expect.objectContaining({ code: "ENOENT" }));
+  using folder = holdByName(join(root, "a/b"));
+  using child = holdChild(holdByName(join(root, "a")), "b");
+  expect([folder.at("file"), folder.at(), child.path]).toEqual([join(root, "a/b/file"), folder.path, folder.path]);
+  renameSync(join(root, "a"), join(root, "moved"));
+  symlinkSync("other", join(root, "a"));
+  expect(() => folder.at("file")).toThrow(expect.objectContaining({ code: "EPATHCHANGED" }));
 });
 
 test.if(process.platform === "linux")("no descriptor is left open", async () => {
