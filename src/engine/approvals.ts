@@ -5,7 +5,8 @@
 import { MAX_ARGUMENT_DEPTH } from "@/backend/model.ts";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
-import type { PermissionChecker, PermissionReason, ProvenCommand, Verdict } from "@/permissions/types.ts";
+import { fileKey } from "@/permissions/places.ts";
+import type { PermissionChecker, PermissionReason, ProvenCommand, RealPaths, Verdict } from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
 import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
@@ -32,6 +33,8 @@ export interface ApprovedCall {
   seen?: boolean;
   /** Allowed without asking because it only reads: what was proven runs, not what was written. */
   proven?: ProvenCommand;
+  /** Where its paths were when this was decided: it may use no other place. */
+  realPaths: RealPaths;
 }
 
 export interface ApprovalDeps {
@@ -169,7 +172,8 @@ export async function decideAgain(approved: ApprovedCall, change: Change, deps: 
 function withHookQuestion(verdict: Verdict, ask: string | null): Verdict {
   if (ask === null || verdict.behavior !== "allow") return verdict;
   const reason: PermissionReason = { by: "hook", detail: ask };
-  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions: [] };
+  const trace = [...verdict.trace, reason];
+  return { behavior: "ask", always: true, reason, trace, suggestions: [], realPaths: verdict.realPaths };
 }
 
 /** The model must not think that its own words ran. */
@@ -202,7 +206,8 @@ async function settle(
     ...(allowFlag !== undefined && { allowFlag }),
     ...(again && { again }),
   });
-  if (verdict.behavior === "allow") return { call: { ...approve(call, deps), ...proven(verdict) }, interrupt: false };
+  if (verdict.behavior === "allow")
+    return { call: { ...approve(call, verdict, deps), ...proven(verdict) }, interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
 }
 
@@ -218,7 +223,8 @@ async function askHooks(
   const answer = await deps.hooks.permission(call, verdict);
   if (!answer) return verdict;
   const reason: PermissionReason = { by: "hook", detail: answer.reason };
-  return { behavior: answer.behavior, reason, trace: [...verdict.trace, reason] };
+  const trace = [...verdict.trace, reason];
+  return { behavior: answer.behavior, reason, trace, realPaths: verdict.realPaths };
 }
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
@@ -227,7 +233,8 @@ async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Prom
   // A rule could not spare the question, so none is offered for that.
   const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };
   const suggestions = [...(tool.suggestions ?? [])];
-  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions };
+  const trace = [...verdict.trace, reason];
+  return { behavior: "ask", always: true, reason, trace, suggestions, realPaths: verdict.realPaths };
 }
 
 async function askPerson(
@@ -246,13 +253,13 @@ async function askPerson(
     call: info,
     reason: verdict.reason,
     suggestions: verdict.suggestions,
-    diffs: await previewDiffs(tool, call.args, deps),
+    diffs: await previewDiffs(tool, call.args, { ...deps, realPaths: verdict.realPaths }),
     ...place,
   });
   deps.notify(`The agent asks to use ${info.tool}: ${info.title}`);
   const decision = await answer;
   const resolved: Ruling = decision
-    ? await applyDecision(call, decision, deps)
+    ? await applyDecision(call, verdict, { decision, deps })
     : { call: { status: "denied", info, reason: USER_INTERRUPTED }, interrupt: true };
   await deps.emit({
     type: "approval_resolved",
@@ -266,7 +273,11 @@ async function askPerson(
   return resolved;
 }
 
-async function applyDecision(call: ReadyCall, decision: Decision, deps: ApprovalDeps): Promise<Ruling> {
+async function applyDecision(
+  call: ReadyCall,
+  verdict: Verdict,
+  { decision, deps }: { decision: Decision; deps: ApprovalDeps },
+): Promise<Ruling> {
   const { info } = call;
   if (decision.behavior === "deny") {
     const reason = decision.reason
@@ -278,7 +289,7 @@ async function applyDecision(call: ReadyCall, decision: Decision, deps: Approval
     await deps.permissions.addRule("allow", suggestion.rule, suggestion.scope);
   }
   if (!decision.updatedArgs) {
-    return { call: { ...approve(call, deps, decision.comment), seen: true }, interrupt: false };
+    return { call: { ...approve(call, verdict, deps, decision.comment), seen: true }, interrupt: false };
   }
   return { call: await approveUpdated(call, decision.updatedArgs, deps, decision.comment), interrupt: false };
 }
@@ -297,27 +308,37 @@ async function approveUpdated(
     info.title = tool.title(args, deps.cwd);
     const verdict = await checkCall(tool, args, deps);
     if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict) };
-    return { ...approve({ ...call, info, args }, deps, comment), seen: true };
+    return { ...approve({ ...call, info, args }, verdict, deps, comment), seen: true };
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
     return { status: "invalid", info, message: error.message };
   }
 }
 
-function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): ApprovedCall {
-  const resource = call.tool.resource(call.args, deps);
+function approve(call: ReadyCall, { realPaths }: Verdict, deps: ApprovalDeps, comment?: string): ApprovedCall {
   return {
     status: "approved",
     info: call.info,
     tool: call.tool,
     args: call.args,
-    resource,
+    resource: toRealResource(call.tool.resource(call.args, deps), realPaths),
+    realPaths,
     ...(comment && { comment }),
   };
 }
 
+/** Two spellings of one file are one file. */
+function toRealResource(resource: Resource, realPaths: RealPaths): Resource {
+  if (resource.kind === "barrier" || resource.path === undefined) return resource;
+  return { ...resource, path: fileKey(realPaths.get(resource.path) ?? resource.path) };
+}
+
 /** A preview is a courtesy: when it fails the question is asked without one, and the tool will report the error. */
-async function previewDiffs(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<FileDiff[]> {
+async function previewDiffs(
+  tool: AnyTool,
+  args: unknown,
+  deps: ApprovalDeps & { realPaths: RealPaths },
+): Promise<FileDiff[]> {
   try {
     return (await tool.preview?.(args, deps)) ?? [];
   } catch (error) {

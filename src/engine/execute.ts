@@ -17,7 +17,7 @@ export interface ExecuteDeps {
   turnId: string;
   conversationKey: string;
   journal: Journal;
-  context: Omit<ToolContext, "toolCallId" | "onOutput">;
+  context: Omit<ToolContext, "toolCallId" | "onOutput" | "realPaths">;
   hooks: Pick<HookedCalls, "changes" | "before" | "follows" | "after">;
   /** Takes secrets out of what goes to the model. */
   redact(text: string): string;
@@ -101,6 +101,7 @@ async function runTool(call: ApprovedCall, deps: ExecuteDeps): Promise<ToolOutco
     const result = await call.tool.run(call.args, {
       ...deps.context,
       toolCallId: call.info.toolCallId,
+      realPaths: call.realPaths,
       ...(call.proven && { proven: call.proven }),
       onOutput: (text) =>
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),

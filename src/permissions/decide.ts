@@ -49,6 +49,8 @@ export interface Decision {
   reason: PermissionReason;
   /** The shell text the answer holds for, in the place of the model's. */
   run?: string;
+  /** The file the answer is about. */
+  real?: string;
   readonly trace: PermissionReason[];
 }
 
@@ -65,6 +67,7 @@ export function decide(target: PermissionTarget, context: DecisionContext): Deci
     always,
     reason,
     ...(run !== undefined && { run }),
+    ...(subject.kind === "file" && { real: subject.place.real }),
     // What else would have answered is only worked out for whoever looks.
     get trace() {
       const reasons = STEPS.flatMap((step) => step(subject, context)?.reason ?? []);

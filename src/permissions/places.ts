@@ -78,9 +78,18 @@ export function toPlace(path: string, base: string, places: Pick<Places, "realpa
   try {
     real = places.realpath(whole);
   } catch {
-    real = "/\u0000unresolvable"; // Inside nothing, matched by no rule: it asks.
+    real = UNRESOLVABLE;
   }
   return { lexical: toSlashes(resolve(whole)), real: toSlashes(real) };
+}
+
+/** Inside nothing, matched by no rule: it asks. */
+const UNRESOLVABLE = "/\u0000unresolvable";
+
+/** What tools open. Where links could not be followed the name itself is opened, without following any: the system says
+ *  what is wrong with it. */
+export function toRealPath(lexical: string, real: string): string {
+  return real === UNRESOLVABLE ? lexical : real;
 }
 
 /** `~`, and as a shell would expand them `$HOME` and `${HOME}`, at the start. */
@@ -106,6 +115,14 @@ export function isInAny(place: Place, roots: Place[], { caseInsensitive }: Place
       (isInside(place.lexical, lexical, caseInsensitive) || isInside(place.lexical, real, caseInsensitive)) &&
       isInside(place.real, real, caseInsensitive),
   );
+}
+
+/** Whether volumes usually take names that differ in case for the same. */
+export const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
+
+/** The same for all spellings of one file, given its real path. */
+export function fileKey(real: string): string {
+  return fold(real, IGNORES_CASE);
 }
 
 /** Equal for names a volume may treat as equal. */

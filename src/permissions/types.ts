@@ -52,7 +52,11 @@ export interface ProvenCommand {
   closedRoots: string[];
 }
 
-export type Verdict =
+/** Where each path of a call's file targets really was, links followed, when the call was decided: what was decided
+ *  about, and all that the call may use. */
+export type RealPaths = ReadonlyMap<string, string>;
+
+export type Verdict = { realPaths: RealPaths } & (
   | {
       behavior: "allow";
       reason: PermissionReason;
@@ -70,7 +74,8 @@ export type Verdict =
       suggestions: RuleSuggestion[];
       /** Flag that would have allowed it in a headless run, for example `--allowedTools 'Bash(npm test)'`. */
       allowFlag?: string;
-    };
+    }
+);
 
 /** A checker that can say why. */
 export interface ExplainingChecker extends PermissionChecker {

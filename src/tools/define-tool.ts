@@ -4,7 +4,7 @@
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
-import type { PermissionTarget, ProvenCommand, RuleSuggestion } from "@/permissions/types.ts";
+import type { PermissionTarget, ProvenCommand, RealPaths, RuleSuggestion } from "@/permissions/types.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
 import type { ToolsetNames } from "./toolsets.ts";
@@ -27,6 +27,8 @@ export interface ToolContext {
   cwd: string;
   signal: AbortSignal;
   services: ToolServices;
+  /** Where the paths of the call were when it was decided (`contextPlace`). Undefined: nobody decided about it. */
+  realPaths?: RealPaths;
   /** Shell tools run this in the place of what the model wrote: it was allowed because this only reads. */
   proven?: ProvenCommand;
   /** Live output for people (shell tools); never what the model reads. */
@@ -82,7 +84,10 @@ export interface Tool<Args = never> {
   /** Short subject for people: a path relative to cwd, a command. One line. */
   title(args: Args, cwd: string): string;
   /** What the call would change, for the approval; absent for tools that change no file. */
-  preview?(args: Args, context: Pick<ToolContext, "cwd" | "services" | "conversationId">): Promise<FileDiff[]>;
+  preview?(
+    args: Args,
+    context: Pick<ToolContext, "cwd" | "services" | "conversationId" | "realPaths">,
+  ): Promise<FileDiff[]>;
   /** A person must always answer (questions, plans); an allow rule is not enough. */
   readonly alwaysAsk: boolean;
   /** Rules a person may add while answering, instead of those that would spare the question. For `alwaysAsk` only. */

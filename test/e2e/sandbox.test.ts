@@ -2,7 +2,7 @@
 // the user who runs the tests (root included). Deeds stand in script files, so that nothing but the sandbox judges them.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runLetta, spawnLetta } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -65,6 +65,16 @@ const USES: Record<string, string> = {
   "a closed pipe ends its writer": "bash -c 'while :; do echo y; done' | head -1 && echo WORKS",
   here: '[ "$(pwd)" = "$PWD" ] && echo WORKS',
 };
+
+/** Exchanges a directory with a link to the outside for five seconds, as fast as it can. */
+const SWAP = `
+my ($a, $b) = ("src/dir", "src/evil");
+my $end = time + 5;
+open(my $file, ">", "src/swapping");
+while (time < $end) {
+  syscall($ENV{RENAMEAT2} + 0, -100, $a, -100, $b, 2) == 0 or die "cannot exchange: $!" for 1 .. 1000;
+}
+`;
 
 if (backends.length === 0) {
   test("the doctor says why nothing works here", async () => {
@@ -158,6 +168,37 @@ describe.each(backends)("$name", ({ name, path }) => {
     expect(results[1]).toContain("--");
     expect(results[2]).toContain("protected");
     expect(results[3]).toContain("--sandbox off");
+  });
+
+  test.if(Bun.which("perl") !== null)("a swapped directory leads file tools nowhere", async () => {
+    using home = sandboxWorld({
+      "work/swap.pl": SWAP,
+      "work/src/dir/file": "inside\nend\n",
+      "outside/file": "outside\nend\n",
+    });
+    symlinkSync(home.outside, join(home.workdir, "src/evil"));
+    const times = (count: number, name: string, args: (n: number) => object) =>
+      Array.from({ length: count }, (_, n) => ({ id: `${name}${n}`, name, args: args(n) }));
+    const { results } = await callTools(
+      [
+        { id: "swap", name: "Bash", args: { command: "perl swap.pl", run_in_background: true } },
+        { id: "wait", name: "Bash", args: { command: "until [ -e src/swapping ]; do :; done; echo SWAPPING" } },
+        ...times(60, "Write", (n) => ({ file_path: `src/dir/n${n}`, content: "new" })),
+        ...times(60, "Edit", () => ({ file_path: "src/dir/file", old_string: "end", new_string: "new end" })),
+        ...times(60, "Read", () => ({ file_path: "src/dir/file" })),
+        ...times(20, "Grep", () => ({ pattern: "side", path: "src", output_mode: "content" })),
+      ],
+      {
+        home,
+        args: ["--sandbox", "workspace"],
+        env: { PATH: path, RENAMEAT2: process.arch === "arm64" ? "276" : "316" },
+      },
+    );
+    expect(results[1]).toContain("SWAPPING");
+    expect(results.filter((text) => /\boutside\b(?!\/)/.test(text))).toEqual([]);
+    expect(readdirSync(home.outside).sort()).toEqual(["file", "secret"]);
+    expect(readFileSync(join(home.outside, "file"), "utf8")).toBe("outside\nend\n");
+    expect(results.filter((text) => text.includes("The path changed while it was used")).length).toBeGreaterThan(0);
   });
 
   test("strict writes nothing but temporary files", async () => {

@@ -28,13 +28,16 @@ export function checker(): PermissionChecker & { rules: string[] } {
     mode: "standard",
     modeSource: "test",
     setMode: () => {},
-    check: async (tool): Promise<Verdict> => {
+    check: async (tool, targets): Promise<Verdict> => {
+      const realPaths = new Map(
+        targets.flatMap((target) => (target.kind === "file" ? [[target.path, target.path]] : [])),
+      );
       if (tool === "Never") {
         const reason = { by: "rule", detail: "denied", rule: "Never", source: "user" as const };
-        return { behavior: "deny", reason, trace: [reason] };
+        return { behavior: "deny", reason, trace: [reason], realPaths };
       }
       const reason = { by: "default", detail: `${tool} asks` };
-      if (tool === "Free" || rules.includes(tool)) return { behavior: "allow", reason, trace: [reason] };
+      if (tool === "Free" || rules.includes(tool)) return { behavior: "allow", reason, trace: [reason], realPaths };
       return {
         behavior: "ask",
         always: false,
@@ -42,6 +45,7 @@ export function checker(): PermissionChecker & { rules: string[] } {
         trace: [reason],
         suggestions: [suggestion],
         allowFlag: "--yolo",
+        realPaths,
       };
     },
     addRule: async (_effect, rule) => void rules.push(rule),

@@ -12,6 +12,7 @@ import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSettings } from "@/store/settings.ts";
 import { openTrust } from "@/store/trust.ts";
+import { startExchanger } from "../support/exchanger.ts";
 
 const roots: string[] = [];
 afterAll(() => {
@@ -203,6 +204,23 @@ test("instruction files: nearest first, copies once, imports one level, nothing 
     { name: "GEMINI.md", text: "for gemini" },
   ]);
 });
+
+test.if(process.platform === "linux")(
+  "instructions swapped with a link to elsewhere bring nothing from there",
+  async () => {
+    const root = tree({ "repo/.git/HEAD": "x", "repo/AGENTS.md": "ours", "outside.md": "secret" });
+    const [file, link] = [join(root, "repo/AGENTS.md"), join(root, "repo/link")];
+    symlinkSync(join(root, "outside.md"), link);
+    const read = new Set<string>();
+    {
+      await using _swapping = await startExchanger(file, link);
+      const end = Date.now() + 400;
+      while (Date.now() < end)
+        read.add(JSON.stringify(readInstructions(join(root, "repo"), root).map(({ text }) => text)));
+    }
+    expect([...read].filter((texts) => texts !== "[]" && texts !== '["ours"]')).toEqual([]);
+  },
+);
 
 test("too many instructions are cut, the nearest ones survive", async () => {
   const root = tree({

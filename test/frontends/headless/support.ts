@@ -129,9 +129,12 @@ function allowAll(): ExplainingChecker {
     setMode: (next) => {
       mode = next;
     },
-    check: async () => {
+    check: async (_, targets) => {
+      const realPaths = new Map(
+        targets.flatMap((target) => (target.kind === "file" ? [[target.path, target.path]] : [])),
+      );
       const reason = { by: "test", detail: "everything is allowed here" };
-      return { behavior: "allow", reason, trace: [reason] };
+      return { behavior: "allow", reason, trace: [reason], realPaths };
     },
     addRule: async () => {},
     hidesPath: () => false,
