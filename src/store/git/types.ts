@@ -2,6 +2,8 @@
 // instant, whatever is killed when. No git program is needed. Writers hold `memory.lock`, then real git's own locks
 // (`index.lock`, `refs/**.lock`), for the moment of writing only; readers never lock.
 
+import type { ObjectType } from "./object-format.ts";
+
 /** 40 lower-case hex digits. */
 export type Oid = string;
 
@@ -48,6 +50,16 @@ export interface ObjectStore {
   writeBlob(content: Uint8Array): Promise<Oid>;
   /** Entries in any order; an empty list is the empty tree. */
   writeTree(entries: { name: string; mode: FileMode | "40000"; oid: Oid }[]): Promise<Oid>;
+}
+
+/** The same objects as they are stored, for what moves them between repositories. */
+export interface StoredObjects {
+  has(oid: Oid): boolean;
+  /** Throws `not_found`. */
+  read(oid: Oid): { type: ObjectType; content: Uint8Array };
+  /** Durable after `flush`. */
+  put(type: ObjectType, content: Uint8Array): Oid;
+  flush(): Promise<void>;
 }
 
 export type FileState = "added" | "modified" | "deleted" | "untracked" | "conflicted";
@@ -115,7 +127,7 @@ export interface LogOptions {
 export interface GitRepository {
   /** Of this working tree; absolute. */
   readonly dir: string;
-  readonly objects: ObjectStore;
+  readonly objects: ObjectStore & StoredObjects;
 
   /** Null for a branch without a commit, and for what does not exist. Takes `HEAD`, branches, full refs, tags, oids
    *  (4 digits or more when unambiguous), and `~N`, `^`, `^N` behind them. */
