@@ -30,6 +30,8 @@ export interface IndexEntry extends StatData {
   skipWorktree: boolean;
   /** `git add -N`: known by name only. */
   intentToAdd: boolean;
+  /** As it stands in the file: what did not change is written as it was read. Entries are never changed, only replaced. */
+  raw?: Uint8Array;
 }
 
 const HEADER_BYTES = 12;
@@ -100,6 +102,7 @@ export function parseIndex(bytes: Uint8Array, path: string): IndexEntry[] {
       uid: buffer.readUInt32BE(at + 28),
       gid: buffer.readUInt32BE(at + 32),
       size: buffer.readUInt32BE(at + 36),
+      ...(version !== 4 && { raw: buffer.subarray(at, at + paddedLength(nameEnd - at)) }),
     });
     if (version === 4) {
       previous = name;
@@ -110,20 +113,18 @@ export function parseIndex(bytes: Uint8Array, path: string): IndexEntry[] {
   return entries;
 }
 
-/** Sorts by path, then stage. */
+/** Entries come ordered by path, then stage. */
 export function formatIndex(entries: readonly IndexEntry[]): Uint8Array {
-  const sorted = isSorted(entries) ? entries : entries.toSorted(compareEntries);
-  const extended = sorted.some(isExtended);
-  const names = sorted.map(({ path }) => encodeName(path));
-  let length = HEADER_BYTES + 20;
-  for (const [index, entry] of sorted.entries())
-    length += paddedLength(FIXED_BYTES + (isExtended(entry) ? 2 : 0) + names[index]!.length);
-  const buffer = Buffer.alloc(length);
+  const parts = entries.map((entry) => entry.raw ?? formatEntry(entry));
+  const buffer = Buffer.allocUnsafe(parts.reduce((length, part) => length + part.length, HEADER_BYTES + 20));
   buffer.write("DIRC", "latin1");
-  buffer.writeUInt32BE(extended ? 3 : 2, 4);
-  buffer.writeUInt32BE(sorted.length, 8);
+  buffer.writeUInt32BE(entries.some(isExtended) ? 3 : 2, 4);
+  buffer.writeUInt32BE(entries.length, 8);
   let at = HEADER_BYTES;
-  for (const [index, entry] of sorted.entries()) at = writeEntry(buffer, at, entry, names[index]!);
+  for (const part of parts) {
+    buffer.set(part, at);
+    at += part.length;
+  }
   buffer.set(sha1(buffer.subarray(0, at)), at);
   return buffer;
 }
@@ -132,27 +133,28 @@ export function compareEntries(a: IndexEntry, b: IndexEntry): number {
   return compareNames(a.path, b.path) || a.stage - b.stage;
 }
 
-function writeEntry(buffer: Buffer, at: number, entry: IndexEntry, name: Uint8Array): number {
+function formatEntry(entry: IndexEntry): Uint8Array {
+  const name = encodeName(entry.path);
   const extended = isExtended(entry);
-  buffer.writeUInt32BE(entry.ctimeSeconds, at);
-  buffer.writeUInt32BE(entry.ctimeNanos, at + 4);
-  buffer.writeUInt32BE(entry.mtimeSeconds, at + 8);
-  buffer.writeUInt32BE(entry.mtimeNanos, at + 12);
-  buffer.writeUInt32BE(entry.dev, at + 16);
-  buffer.writeUInt32BE(entry.ino, at + 20);
-  buffer.writeUInt32BE(Number.parseInt(entry.mode, 8), at + 24);
-  buffer.writeUInt32BE(entry.uid, at + 28);
-  buffer.writeUInt32BE(entry.gid, at + 32);
-  buffer.writeUInt32BE(entry.size, at + 36);
-  buffer.write(entry.oid, at + 40, "hex");
-  const flags =
-    (entry.assumeValid ? 0x8000 : 0) | (extended ? 0x4000 : 0) | (entry.stage << 12) | Math.min(name.length, 0xfff);
-  buffer.writeUInt16BE(flags, at + 60);
-  if (extended)
-    buffer.writeUInt16BE((entry.skipWorktree ? 0x4000 : 0) | (entry.intentToAdd ? 0x2000 : 0), at + FIXED_BYTES);
-  const nameAt = at + FIXED_BYTES + (extended ? 2 : 0);
+  const nameAt = FIXED_BYTES + (extended ? 2 : 0);
+  const buffer = Buffer.alloc(paddedLength(nameAt + name.length));
+  buffer.writeUInt32BE(entry.ctimeSeconds, 0);
+  buffer.writeUInt32BE(entry.ctimeNanos, 4);
+  buffer.writeUInt32BE(entry.mtimeSeconds, 8);
+  buffer.writeUInt32BE(entry.mtimeNanos, 12);
+  buffer.writeUInt32BE(entry.dev, 16);
+  buffer.writeUInt32BE(entry.ino, 20);
+  buffer.writeUInt32BE(Number.parseInt(entry.mode, 8), 24);
+  buffer.writeUInt32BE(entry.uid, 28);
+  buffer.writeUInt32BE(entry.gid, 32);
+  buffer.writeUInt32BE(entry.size, 36);
+  buffer.write(entry.oid, 40, "hex");
+  const length = Math.min(name.length, 0xfff);
+  buffer.writeUInt16BE((entry.assumeValid ? 0x8000 : 0) | (extended ? 0x4000 : 0) | (entry.stage << 12) | length, 60);
+  const flags = (entry.skipWorktree ? 0x4000 : 0) | (entry.intentToAdd ? 0x2000 : 0);
+  if (extended) buffer.writeUInt16BE(flags, FIXED_BYTES);
   buffer.set(name, nameAt);
-  return at + paddedLength(nameAt + name.length - at);
+  return buffer;
 }
 
 /** An entry ends with one to eight NULs, on a multiple of eight. */
@@ -162,13 +164,6 @@ function paddedLength(length: number): number {
 
 function isExtended(entry: IndexEntry): boolean {
   return entry.skipWorktree || entry.intentToAdd;
-}
-
-function isSorted(entries: readonly IndexEntry[]): boolean {
-  for (let index = 1; index < entries.length; index++) {
-    if (compareEntries(entries[index - 1]!, entries[index]!) >= 0) return false;
-  }
-  return true;
 }
 
 function checkExtensions(buffer: Buffer, from: number, end: number, path: string): void {

@@ -9,13 +9,12 @@ import { MAX_TABLE_BYTES } from "./limits.ts";
 import { type GitLock, lockGitFile } from "./locks.ts";
 import { compareNames } from "./names.ts";
 import type { Scratch } from "./scratch.ts";
-import { isRacy, readWorkingOid, sameStat, statFile } from "./working-file.ts";
+import { isRacy, readWorkingOid, sameStat, statFile, type WrittenAt, writtenAt } from "./working-file.ts";
 
 export interface LoadedIndex {
   /** Ordered by path and stage. */
   readonly entries: readonly IndexEntry[];
-  /** When it was written; a file changed at or after that may look unchanged and is not. 0: there is none. */
-  readonly mtimeNs: bigint;
+  readonly writtenAt: WrittenAt;
 }
 
 export interface IndexLock extends Disposable {
@@ -42,12 +41,12 @@ export class IndexStore {
 
   load(): LoadedIndex {
     const stat = lstatSync(this.path, { throwIfNoEntry: false, bigint: true });
-    if (!stat) return { entries: [], mtimeNs: 0n };
+    if (!stat) return { entries: [], writtenAt: { seconds: 0, nanos: 0 } };
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
     if (this.#cached?.stamp === stamp) return this.#cached.loaded;
     if (!stat.isFile() || stat.size > MAX_TABLE_BYTES)
       throw new LettaError("invalid_data", `${this.path} cannot be read`);
-    const loaded = { entries: parseIndex(readFileSync(this.path), this.path), mtimeNs: stat.mtimeNs };
+    const loaded = { entries: parseIndex(readFileSync(this.path), this.path), writtenAt: writtenAt(stat.mtimeNs) };
     this.#cached = { stamp, loaded };
     return loaded;
   }
@@ -84,7 +83,10 @@ export class IndexStore {
     }
     this.#cached = null;
     const stat = lstatSync(this.path, { bigint: true });
-    this.#cached = { stamp: `${stat.ino} ${stat.size} ${stat.mtimeNs}`, loaded: { entries, mtimeNs: stat.mtimeNs } };
+    this.#cached = {
+      stamp: `${stat.ino} ${stat.size} ${stat.mtimeNs}`,
+      loaded: { entries, writtenAt: writtenAt(stat.mtimeNs) },
+    };
     return backup;
   }
 
@@ -113,14 +115,17 @@ export class IndexStore {
 
   /** An entry that looks unchanged only because the file changed in the moment the index was written would pass for clean
    *  once the index is newer. */
-  #smudge(entry: IndexEntry, { mtimeNs }: LoadedIndex): IndexEntry {
-    if (!isRacy(entry, mtimeNs) || entry.stage !== 0 || entry.mode === "160000") return entry;
+  #smudge(entry: IndexEntry, index: LoadedIndex): IndexEntry {
+    if (!isRacy(entry, index.writtenAt) || entry.stage !== 0 || entry.mode === "160000") return entry;
     const stat = statFile(this.dir, entry.path);
     if (!stat || !sameStat(entry, stat)) return entry;
-    return readWorkingOid(this.dir, entry.path, stat) === entry.oid
-      ? entry
-      : { ...entry, size: 0, mtimeSeconds: 0, mtimeNanos: 0 };
+    return readWorkingOid(this.dir, entry.path, stat) === entry.oid ? entry : smudged(entry);
   }
+}
+
+/** Looks like no file, so it is always read. */
+function smudged({ raw: _, ...entry }: IndexEntry): IndexEntry {
+  return { ...entry, size: 0, mtimeSeconds: 0, mtimeNanos: 0 };
 }
 
 /** The stage 0 entry of a path, or the first of its conflicting ones. */

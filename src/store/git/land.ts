@@ -10,8 +10,9 @@ import { LettaError } from "@/lib/errors.ts";
 import { storageError } from "@/store/atomic-file.ts";
 import type { GitContext } from "./context.ts";
 import type { IndexEntry } from "./index-file.ts";
-import { findEntry, type IndexLock, type IndexUpdate } from "./index-store.ts";
+import { entriesBelow, findEntry, type IndexLock, type IndexUpdate, type LoadedIndex } from "./index-store.ts";
 import { withWriterLock } from "./locks.ts";
+import { parentsOf } from "./names.ts";
 import { formatCommit, signatureNow } from "./object-format.ts";
 import { findOperation } from "./operation.ts";
 import type { RefLock } from "./refs.ts";
@@ -125,17 +126,19 @@ function indexEntries(git: GitContext, { loaded }: IndexLock, { index }: Landing
     entries.set(path, { ...toStatData(stat), path, mode, oid, stage: 0, ...NO_FLAGS });
   }
   // A file in the place of a folder, or the other way round, cannot stay in the index beside it.
-  for (const { path } of loaded.entries) {
-    if (!entries.has(path) && clashes(path, entries)) entries.set(path, null);
+  for (const [path, entry] of [...entries]) {
+    if (!entry) continue;
+    const beside = [
+      ...parentsOf(path).filter((parent) => findEntry(loaded.entries, parent)),
+      ...pathsBelow(loaded, path),
+    ];
+    for (const other of beside) if (!entries.has(other)) entries.set(other, null);
   }
   return entries;
 }
 
-function clashes(path: string, entries: ReadonlyMap<string, IndexEntry | null>): boolean {
-  for (let slash = path.indexOf("/"); slash !== -1; slash = path.indexOf("/", slash + 1)) {
-    if (entries.get(path.slice(0, slash))) return true;
-  }
-  return false;
+function pathsBelow({ entries }: LoadedIndex, path: string): string[] {
+  return entriesBelow(entries, path).flatMap((entry) => (entry.path === path ? [] : [entry.path]));
 }
 
 const NO_FLAGS = { assumeValid: false, skipWorktree: false, intentToAdd: false };

@@ -13,21 +13,21 @@ import { pruneWorktrees } from "./worktrees.ts";
 /** `git gc` names itself in this file; older, it was killed. */
 const GC_STALE_MS = 12 * 60 * 60_000;
 
-export function maintain(git: GitContext): Promise<void> {
+export function maintain(git: GitContext, maxLoose = MAX_LOOSE_OBJECTS): Promise<void> {
   return withWriterLock(git.writerLock, "maintain", async () => {
     git.scratch.sweep();
     sweepLocks(git);
     pruneWorktrees(git);
     if (isBeingCollected(git)) return;
     await git.objects.flush();
-    await packLoose(git);
+    await packLoose(git, maxLoose);
     await joinPacks(git);
   });
 }
 
-async function packLoose(git: GitContext): Promise<void> {
+async function packLoose(git: GitContext, maxLoose: number): Promise<void> {
   const loose = git.objects.listLoose();
-  if (loose.length <= MAX_LOOSE_OBJECTS) return;
+  if (loose.length <= maxLoose) return;
   await git.objects.writePack(loose);
   for (const oid of loose) removeQuietly(git.disk, git.objects.loosePath(oid));
 }

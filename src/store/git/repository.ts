@@ -91,7 +91,7 @@ function createRepository(git: GitContext, options: OpenOptions): GitRepository 
           for (const [name, value] of Object.entries(values)) config.set(name, value);
         }),
       ),
-    maintain: () => run(() => maintain(git)),
+    maintain: ({ maxLoose } = {}) => run(() => maintain(git, maxLoose)),
   };
 }
 

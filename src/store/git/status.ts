@@ -66,7 +66,7 @@ export async function inspect(git: GitContext, paths?: readonly string[]): Promi
     }
     state.stat = stat;
     if (!state.entry) state.file = "untracked";
-    else state.file = isUnchanged(git, state.entry, stat, loaded.mtimeNs) ? "unchanged" : "changed";
+    else state.file = isUnchanged(git, state.entry, stat, loaded.writtenAt) ? "unchanged" : "changed";
     if (++looked % BREATH === 0) await breathe();
   }
   for (const state of states.values()) {

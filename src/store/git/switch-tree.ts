@@ -98,7 +98,7 @@ function lookAt({ git, index: { loaded } }: Writing, path: string): { mode: File
   const entry = findEntry(loaded.entries, path);
   if (entry?.mode === "160000") return { mode: entry.mode, oid: entry.oid };
   if (!stat || stat.kind === "folder") return null;
-  if (entry && entry.stage === 0 && isUnchanged(git, entry, stat, loaded.mtimeNs))
+  if (entry && entry.stage === 0 && isUnchanged(git, entry, stat, loaded.writtenAt))
     return { mode: entry.mode, oid: entry.oid };
   return hashWorkingFile(git, path, stat, entry?.mode);
 }

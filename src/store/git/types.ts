@@ -181,6 +181,7 @@ export interface GitRepository {
   /** Null removes. Under git's `config.lock`. */
   setConfig(values: Record<string, string | null>): Promise<void>;
 
-  /** Packs loose objects when there are many, prunes worktrees whose folder is gone, sweeps stale locks of ours. */
-  maintain(): Promise<void>;
+  /** Packs loose objects when there are many (`maxLoose`, default 2,000), prunes worktrees whose folder is gone, sweeps
+   *  stale locks of ours. */
+  maintain(options?: { maxLoose?: number }): Promise<void>;
 }

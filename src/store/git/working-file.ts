@@ -69,17 +69,26 @@ export function sameStat(entry: StatData, stat: StatData): boolean {
   );
 }
 
-/** It may have changed after the index was written, within one tick of the clock. */
-export function isRacy(entry: StatData, indexMtimeNs: bigint): boolean {
-  const indexSeconds = seconds(indexMtimeNs);
-  if (entry.mtimeSeconds !== indexSeconds) return entry.mtimeSeconds > indexSeconds;
-  return entry.mtimeNanos >= nanos(indexMtimeNs);
+/** When an index was written. */
+export interface WrittenAt {
+  seconds: number;
+  nanos: number;
+}
+
+export function writtenAt(mtimeNs: bigint): WrittenAt {
+  return { seconds: seconds(mtimeNs), nanos: nanos(mtimeNs) };
+}
+
+/** The file may have changed after the index was written, within one tick of the clock. */
+export function isRacy(entry: StatData, index: WrittenAt): boolean {
+  if (entry.mtimeSeconds !== index.seconds) return entry.mtimeSeconds > index.seconds;
+  return entry.mtimeNanos >= index.nanos;
 }
 
 /** What the working tree has at an entry's path, without reading where the system's answer is enough. */
-export function isUnchanged(git: GitContext, entry: IndexEntry, stat: FileStat, indexMtimeNs: bigint): boolean {
+export function isUnchanged(git: GitContext, entry: IndexEntry, stat: FileStat, index: WrittenAt): boolean {
   if (entry.mode !== modeOf(git, stat, entry.mode) || entry.intentToAdd) return false;
-  if (sameStat(entry, stat) && !isRacy(entry, indexMtimeNs)) return true;
+  if (sameStat(entry, stat) && !isRacy(entry, index)) return true;
   // The size of a smudged entry is 0, so only other sizes speak for themselves.
   if (entry.size !== 0 && entry.size !== stat.size) return false;
   return readWorkingOid(git.dir, entry.path, stat) === entry.oid;

@@ -1,5 +1,6 @@
-// Linked working trees, as `git worktree` makes them. One is registered first, marked `locked` with a line that names the
-// process, and filled then: what a killed process leaves is found by that mark and removed whole.
+// Linked working trees, as `git worktree` makes them. Each is drafted with a mark that names the process (`locked`, which
+// keeps git from pruning it), then gets its branch, is registered, and filled; the mark goes last. What a killed process
+// leaves is found by the mark and removed whole.
 
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -11,7 +12,7 @@ import type { GitContext } from "./context.ts";
 import { ensureFolder, isFolder, listFolder, removeFolder, removeQuietly } from "./folders.ts";
 import { type Landing, land } from "./land.ts";
 import { withWriterLock } from "./locks.ts";
-import { assertRefName } from "./names.ts";
+import { assertRefName, isRefName } from "./names.ts";
 import { isOid } from "./object-format.ts";
 import { openContext, realFolder } from "./open.ts";
 import { Refs } from "./refs.ts";
@@ -41,12 +42,15 @@ export async function addWorktree(git: GitContext, { dir, branch, from }: NewWor
     await git.objects.flush();
     using lock = await git.refs.lock(ref);
     if (lock.current !== null) throw new LettaError("conflict", `the branch ${ref} exists already`);
-    const admin = await register(git, { root, ref, from });
+    const { draft, admin } = await makeDraft(git, { root, ref, from });
     try {
+      // Registered without its branch, real git's fsck would complain.
       await lock.set(from, `branch: Created from ${from}`, NOBODY);
+      git.disk.rename(draft, admin);
       await fill(git, { root, admin, tree });
       git.disk.remove(join(admin, "locked"));
     } catch (error) {
+      removeFolder(git.disk, draft);
       unmake(git, { root, admin });
       await lock.set(null, "", NOBODY);
       throw error instanceof LettaError ? error : storageError(`cannot make the working tree ${root}`, error);
@@ -78,7 +82,7 @@ export async function removeWorktree(git: GitContext, dir: string): Promise<void
       throw new LettaError("conflict", `the working tree ${root} is locked`, {
         hint: "`git worktree unlock` releases it.",
       });
-    if (isFolder(root) && !leadsTo(root, admin))
+    if (isFolder(root) && !leadsTo(root, admin) && readdirSync(root).length > 0)
       throw new LettaError("conflict", `${root} is not the working tree it was made as`, {
         hint: "Look at it, and delete it by hand.",
       });
@@ -96,33 +100,31 @@ export function pruneWorktrees(git: GitContext): void {
   }
 }
 
-async function register(
+/** Where it is written, and where it belongs. */
+async function makeDraft(
   git: GitContext,
   { root, ref, from }: { root: string; ref: string; from: Oid },
-): Promise<string> {
+): Promise<{ draft: string; admin: string }> {
   const { disk } = git;
   const folder = join(git.commonDir, "worktrees");
   ensureFolder(disk, folder);
-  const name =
-    basename(root)
-      .replace(/[^A-Za-z0-9._-]/g, "-")
-      .replace(/^\.+|(\.lock|\.)+$/g, "") || "worktree";
+  const plain = basename(root).replace(/[^A-Za-z0-9._-]/g, "-");
+  const name = plain.replace(/^\.+|(\.lock|\.)+$/g, "") || "worktree";
   const taken = new Set(listFolder(folder).map((taken) => taken.toLowerCase()));
   let id = name;
   for (let number = 1; taken.has(id.toLowerCase()); number++) id = `${name}${number}`;
-  const draft = git.scratch.path();
+  const draft = newDraft(git);
   disk.makeDir(draft);
+  // The mark first: a draft without one is nobody's.
   const files = {
+    locked: `${JSON.stringify({ ...currentOwner(), branch: ref, from })}\n`,
     HEAD: `ref: ${ref}\n`,
     commondir: "../..\n",
     gitdir: `${join(root, ".git")}\n`,
-    locked: `${JSON.stringify({ ...currentOwner(), branch: ref, from })}\n`,
   };
   for (const [file, text] of Object.entries(files))
     await disk.create(join(draft, file), [new TextEncoder().encode(text)], { mode: 0o644, durable: true });
-  const admin = join(folder, id);
-  disk.rename(draft, admin);
-  return admin;
+  return { draft, admin: join(folder, id) };
 }
 
 async function fill(git: GitContext, { root, admin, tree }: { root: string; admin: string; tree: Oid }): Promise<void> {
@@ -155,8 +157,12 @@ function unmake(git: GitContext, { root, admin }: { root: string; admin: string 
   removeAdmin(git, admin);
 }
 
+/** Out of git's sight in one step: half of one would be damage to it. */
 function removeAdmin(git: GitContext, admin: string): void {
-  removeFolder(git.disk, admin, "gitdir");
+  if (!isFolder(admin)) return;
+  const draft = newDraft(git);
+  git.disk.rename(admin, draft);
+  removeFolder(git.disk, draft);
   try {
     git.disk.removeDir(dirname(admin));
   } catch {
@@ -164,30 +170,56 @@ function removeAdmin(git: GitContext, admin: string): void {
   }
 }
 
+/** Only under the writer's lock: nobody alive is making one. */
 function sweepHalfMade(git: GitContext): void {
+  for (const draft of subfolders(draftsFolder(git))) {
+    removeBranchOf(git, readSmall(join(draft, "locked")) ?? "");
+    removeFolder(git.disk, draft, "locked");
+  }
   for (const admin of adminFolders(git)) {
     const text = readSmall(join(admin, "locked"));
     if (!text?.startsWith("{") || !isLockOwnerDead(text)) continue;
-    const { branch, from } = readMark(text);
+    removeBranchOf(git, text);
     const root = folderOf(admin);
     if (root !== null) unmake(git, { root, admin });
     else removeAdmin(git, admin);
-    // The branch was made for it, unless somebody has committed to it since.
-    const path = join(git.commonDir, branch);
-    if (branch !== "" && readSmall(path)?.trim() === from) removeQuietly(git.disk, path);
   }
 }
 
+/** It was made for the working tree, unless somebody has committed to it since. */
+function removeBranchOf(git: GitContext, mark: string): void {
+  const { branch, from } = readMark(mark);
+  const path = join(git.commonDir, branch);
+  if (branch !== "" && readSmall(path)?.trim() === from) removeQuietly(git.disk, path);
+}
+
 function readMark(text: string): { branch: string; from: string } {
-  const { branch, from } = JSON.parse(text) as { branch?: unknown; from?: unknown };
+  let mark: { branch?: unknown; from?: unknown };
+  try {
+    mark = JSON.parse(text) as typeof mark;
+  } catch {
+    return { branch: "", from: "" }; // Half written: the branch was not made yet.
+  }
+  const { branch, from } = mark;
   if (typeof branch !== "string" || !branch.startsWith("refs/heads/")) return { branch: "", from: "" };
-  if (typeof from !== "string" || !isOid(from)) return { branch: "", from: "" };
-  assertRefName(branch);
+  if (typeof from !== "string" || !isOid(from) || !isRefName(branch)) return { branch: "", from: "" };
   return { branch, from };
 }
 
 function adminFolders(git: GitContext): string[] {
-  const folder = join(git.commonDir, "worktrees");
+  return subfolders(join(git.commonDir, "worktrees"));
+}
+
+function newDraft(git: GitContext): string {
+  for (const folder of [join(git.commonDir, "letta"), draftsFolder(git)]) ensureFolder(git.disk, folder);
+  return join(draftsFolder(git), crypto.randomUUID());
+}
+
+function draftsFolder(git: GitContext): string {
+  return join(git.commonDir, "letta", "worktrees");
+}
+
+function subfolders(folder: string): string[] {
   return listFolder(folder)
     .map((name) => join(folder, name))
     .filter(isFolder);
