@@ -106,6 +106,12 @@ export type FileMerger = (file: {
   theirs: Uint8Array;
 }) => Promise<Uint8Array | null> | Uint8Array | null;
 
+/** What a person decided about one conflict: a side's version, or bytes of their own. */
+export type Resolution = { take: "ours" | "theirs" } | { content: Uint8Array };
+
+/** Asked once per conflict; null leaves it one. */
+export type ConflictResolver = (conflict: MergeConflict) => Resolution | null;
+
 export interface Worktree {
   /** Absolute. */
   dir: string;
@@ -169,7 +175,7 @@ export interface GitRepository {
   /** Brings these paths of the working tree and index back to what the revision has. */
   restore(paths: string[], revision: string): Promise<void>;
   /** Three-way merge in memory: neither the working tree nor a ref is touched. */
-  merge(ours: Oid, theirs: Oid, mergeFile: FileMerger): Promise<MergeOutcome>;
+  merge(ours: Oid, theirs: Oid, mergeFile: FileMerger, resolve?: ConflictResolver): Promise<MergeOutcome>;
 
   /** A linked working tree with a new branch at `from`, which real git accepts. */
   addWorktree(options: { dir: string; branch: string; from: Oid }): Promise<GitRepository>;
