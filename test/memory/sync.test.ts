@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openRemote } from "@/memory/open-remote.ts";
 import { chooseRemote } from "@/memory/remote-choice.ts";
+import { originOf, setOrigin } from "@/memory/remote-settings.ts";
 import {
   type AgentMemory,
   listProposals,
@@ -426,6 +427,33 @@ describe.skipIf(!hasGit)("memory and its remote (skipped without git: the server
     };
     await expect(syncAfterTurn(a.memory, { ...quick, signal: controller.signal })).rejects.toThrow("stopped");
     expect(complaints(a.memory.dir)).toBe("");
+  });
+
+  test("another remote: what was known of the first one is forgotten, and real git sees the new one", async () => {
+    using place = world();
+    const { a } = await diverged(place, { "x.md": "old\n" }, { "x.md": "this\n" }, { "x.md": "that\n" });
+    const repo = a.memory.repository;
+    await setOrigin(repo, place.server.url, HARNESS);
+    expect((await pullMemory(a.memory, quick)).status).toBe("conflict");
+    expect(git(a.memory.dir, ["rev-list", "--count", "--left-right", "main...main@{upstream}"])).toBe("1\t1\n");
+    await expect(setOrigin(repo, "file:///srv/m.git", HARNESS)).rejects.toMatchObject({ code: "usage" });
+    expect(originOf(repo)).toBe(place.server.url);
+
+    using other = serveGit(place.path, { token: TOKEN, name: "other.git" });
+    await setOrigin(repo, other.url, HARNESS);
+    expect(git(a.memory.dir, ["remote", "get-url", "origin"]).trim()).toBe(other.url);
+    expect(await refsOf(a, "refs/")).toEqual(["refs/heads/main"]);
+    const choice = chooseRemote({ agentId: "agent-1", origin: originOf(repo), server: null, tokenFor: () => null })!;
+    expect(choice.headers).toEqual({});
+    const headers = { authorization: `Basic ${Buffer.from(`letta:${TOKEN}`).toString("base64")}` };
+    const transport = await openRemote({ ...choice, headers }, { env: {}, objectsDir: "" });
+    const memory = { ...a.memory, remote: { transport, kind: "own" as const } };
+    expect((await syncAfterTurn(memory, quick)).status).toBe("pushed");
+    expect(git(other.dir, ["rev-parse", "main"]).trim()).toBe(await a.head());
+
+    await setOrigin(repo, null, HARNESS);
+    expect(originOf(repo)).toBeNull();
+    expect(git(a.memory.dir, ["remote"])).toBe("");
   });
 
   test("two syncs at once both end up with everything", async () => {
