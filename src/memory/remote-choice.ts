@@ -1,4 +1,4 @@
-// Which remote an agent's memory has, and what may be sent to it. Pure. Our server's credentials go to our server only:
+// Which remote an agent's memory has, and what may be sent to it. Our server's credentials go to our server only:
 // an address somebody wrote into the repository's settings cannot collect them.
 
 import type { RemotePlace } from "@/store/git/remote.ts";
@@ -32,12 +32,13 @@ export function remoteTokenName(origin: string): string {
 
 /** `origin`: what the repository names (`remote.origin.url`). `server`: null for an agent of this machine. Null: the memory
  *  is on this machine only. Throws `usage` for an address we do not talk to. */
-export function chooseRemote(options: {
+export async function chooseRemote(options: {
   agentId: string;
   origin: string | null;
   server: MemoryServer | null;
-  tokenFor(origin: string): string | null;
-}): RemoteChoice | null {
+  /** The user's, kept under `remoteTokenName`; asked only for a remote of theirs. */
+  tokenFor(origin: string): Promise<string | null> | string | null;
+}): Promise<RemoteChoice | null> {
   const { agentId, server, tokenFor } = options;
   const url = currentUrl(options);
   if (url === null) return null;
@@ -54,7 +55,7 @@ export function chooseRemote(options: {
       },
     };
   }
-  const token = tokenFor(place.origin);
+  const token = await tokenFor(place.origin);
   return {
     kind: "own",
     place,

@@ -50,14 +50,10 @@ function world(): World {
     async machine(name, { kind = "own", remote = true } = {}) {
       const dir = join(folder.path, name, "memory");
       const repository = await initRepository(dir, { branch: "main" });
-      const choice = chooseRemote({
-        agentId: "agent-1",
-        origin: server.url.replace("://", "://letta@"),
-        server: null,
-        tokenFor: () => TOKEN,
-      })!;
+      const origin = server.url.replace("://", "://letta@");
+      const choice = await chooseRemote({ agentId: "agent-1", origin, server: null, tokenFor: () => TOKEN });
       const options = { env: {}, objectsDir: join(dir, ".git/objects"), pause: async () => {} };
-      const transport = await openRemote(choice, options);
+      const transport = await openRemote(choice!, options);
       const memory = { dir, repository, remote: remote ? { transport, kind } : null, by: HARNESS };
       if (remote) await pullMemory(memory, quick);
       return {
@@ -443,7 +439,12 @@ describe.skipIf(!hasGit)("memory and its remote (skipped without git: the server
     await setOrigin(repo, other.url, HARNESS);
     expect(git(a.memory.dir, ["remote", "get-url", "origin"]).trim()).toBe(other.url);
     expect(await refsOf(a, "refs/")).toEqual(["refs/heads/main"]);
-    const choice = chooseRemote({ agentId: "agent-1", origin: originOf(repo), server: null, tokenFor: () => null })!;
+    const choice = (await chooseRemote({
+      agentId: "agent-1",
+      origin: originOf(repo),
+      server: null,
+      tokenFor: () => null,
+    }))!;
     expect(choice.headers).toEqual({});
     const headers = { authorization: `Basic ${Buffer.from(`letta:${TOKEN}`).toString("base64")}` };
     const transport = await openRemote({ ...choice, headers }, { env: {}, objectsDir: "" });
@@ -454,6 +455,40 @@ describe.skipIf(!hasGit)("memory and its remote (skipped without git: the server
     await setOrigin(repo, null, HARNESS);
     expect(originOf(repo)).toBeNull();
     expect(git(a.memory.dir, ["remote"])).toBe("");
+  });
+
+  test.each([
+    ["a way out", "100644", ".."],
+    ["git's own folder", "100644", ".git"],
+    ["git's own folder on another system", "100644", ".GIT"],
+    ["the same on a third", "100644", "git~1"],
+    ["a name twice", "100644", "a.md\n"],
+  ])("a remote with %s in its tree changes nothing here", async (_, mode, name) => {
+    using place = world();
+    const a = await place.machine("a");
+    await a.commit({ "a.md": "a\n" });
+    await syncAfterTurn(a.memory, quick);
+    const [before, files] = [await a.head(), await a.files()];
+    const { dir } = place.server;
+    const blob = git(dir, ["hash-object", "-w", "--stdin"], { input: "evil\n" }).trim();
+    const entry = (text: string): Buffer => Buffer.concat([Buffer.from(`${mode} ${text}\0`), Buffer.from(blob, "hex")]);
+    const twice = name.endsWith("\n");
+    writeFileSync(
+      join(place.path, "tree"),
+      Buffer.concat([entry(name.trim()), ...(twice ? [entry(name.trim())] : [])]),
+    );
+    const literally = ["hash-object", "-w", "-t", "tree", "--literally", join(place.path, "tree")];
+    const tree = git(dir, literally).trim();
+    const commit = git(dir, ["commit-tree", tree, "-p", before, "-m", "evil"]).trim();
+    git(dir, ["update-ref", "refs/heads/main", commit]);
+    expect(await pullMemory(a.memory, quick)).toMatchObject({
+      status: "failed",
+      summary: expect.stringContaining("cannot be used"),
+    });
+    expect(await a.head()).toBe(before);
+    expect(await a.files()).toEqual(files);
+    expect(a.memory.repository.objects.has(commit)).toBe(false);
+    expect(complaints(a.memory.dir)).toBe("");
   });
 
   test("two syncs at once both end up with everything", async () => {

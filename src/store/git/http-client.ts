@@ -60,6 +60,9 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
   };
 }
 
+/** Some hosts show their web pages to whatever does not begin like git. */
+const USER_AGENT = "git/letta";
+
 type Answer = GitHttpResponse & { bytes: Uint8Array };
 
 interface Sent {
@@ -98,7 +101,8 @@ async function exchange(url: string, sent: Sent, options: GitHttpOptions): Promi
 async function follow(url: string, sent: Sent, options: GitHttpOptions, signal: AbortSignal): Promise<Response> {
   let target = new URL(url);
   for (let hops = 0; hops <= 5; hops++) {
-    const headers = { ...sent.headers, ...(target.origin === options.origin && options.headers) };
+    const own = target.origin === options.origin ? options.headers : {};
+    const headers = { "user-agent": USER_AGENT, ...sent.headers, ...own };
     const init = { method: sent.method, headers, redirect: "manual", signal } as const;
     const response = await fetch(target.href, sent.body === undefined ? init : { ...init, body: sent.body });
     const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;

@@ -1,8 +1,10 @@
 // What a remote sent becomes part of the repository only as a whole: every object is hashed again under the name it goes
-// by, and from the branch's new tip everything must be there, before any of it is kept.
+// by, and from the branch's new tip everything must be there under names that are safe in a working tree, before any of
+// it is kept.
 
 import { LettaError } from "@/lib/errors.ts";
-import { parseCommit, parseTree } from "./object-format.ts";
+import { assertSafePath } from "./names.ts";
+import { formatTree, parseCommit, parseTree } from "./object-format.ts";
 import { RemoteError } from "./remote.ts";
 import { MAX_FETCHED_BYTES } from "./remote-limits.ts";
 import type { Oid, StoredObjects } from "./types.ts";
@@ -56,8 +58,13 @@ function linksOf(oid: Oid, { type, content }: FetchedObject): { oid: Oid; type: 
       const { tree, parents } = parseCommit(oid, content);
       return [{ oid: tree, type: "tree" }, ...parents.map((parent) => ({ oid: parent, type: "commit" as const }))];
     }
-    const entries = parseTree(oid, content).filter(({ mode }) => mode !== "160000");
-    return entries.map(({ oid, mode }) => ({ oid, type: mode === "40000" ? "tree" : "blob" }));
+    const entries = parseTree(oid, content);
+    for (const { name } of entries) assertSafePath(name);
+    // Sorted, and each name once: what git's strict check asks for, and what a merge relies on.
+    const sorted = parseTree(oid, formatTree(entries));
+    if (sorted.some(({ name }, at) => name !== entries[at]!.name)) throw broken(`tree ${oid} is out of order`);
+    const own = entries.filter(({ mode }) => mode !== "160000");
+    return own.map(({ oid, mode }) => ({ oid, type: mode === "40000" ? "tree" : "blob" }));
   } catch (error) {
     if (error instanceof LettaError) throw broken(error.message, error);
     throw error;
