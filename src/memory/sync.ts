@@ -243,6 +243,7 @@ async function join(
     have: known ?? (await repo.resolve(MAIN)),
   });
   const rewritten = known !== null && theirs !== null && !(await repo.isAncestor(known, theirs));
+  // Before what is known of the remote changes: a kill in between must not make us forget that it was replaced.
   if (rewritten) await setRef(repo, DIVERGED, theirs, by);
   await setRef(repo, TRACKING, theirs, by);
   if (theirs === null) return { status: "joined", summary: "The remote is empty." };
