@@ -32,10 +32,11 @@ export function git(dir: string, args: string[], { input, ok = true }: { input?:
   return output;
 }
 
-/** What real git finds wrong or unsaved; `""` when nothing. */
-export function complaints(dir: string): string {
+/** What real git finds wrong or unsaved; `""` when nothing. A change that failed or was killed leaves objects nothing
+ *  names (`dangling`), which is no damage. */
+export function complaints(dir: string, { dangling = false } = {}): string {
   return [
-    git(dir, ["fsck", "--strict", "--no-dangling", "--no-progress"], { ok: false }),
+    git(dir, ["fsck", "--strict", "--no-progress", ...(dangling ? ["--no-dangling"] : [])], { ok: false }),
     git(dir, ["status", "--porcelain"], { ok: false }),
     git(dir, ["worktree", "prune", "-n"], { ok: false }),
   ].join("");
