@@ -25,7 +25,7 @@ const FIRST_INPUT = 3;
 export function renderLaunch(
   command: { argv: string[]; cwd: string; terminal?: boolean },
   policy: SandboxPolicy,
-  { backend, list }: { backend: Backend; list: ListDirectory },
+  { backend, list, mountInfo }: { backend: Backend; list: ListDirectory; mountInfo: string },
 ): Launch {
   const env = {
     ...Object.fromEntries(["TMPDIR", "TMP", "TEMP"].map((name) => [name, policy.tmp])),
@@ -40,9 +40,14 @@ export function renderLaunch(
         bwrap: backend.path,
         cwd: command.cwd,
         seccompFd: FIRST_INPUT,
+        mountInfo,
         terminal: command.terminal ?? false,
       };
-      return { argv: [...renderBwrap(policy, facts), ...command.argv], inputs: [encodeProgram(program)], env };
+      return {
+        argv: [...renderBwrap(policy, facts), ...command.argv],
+        inputs: [encodeProgram(program)],
+        env,
+      };
     }
     case "landlock": {
       const plan: ExecPlan = { landlock: planLandlock(policy, backend.abi, list), inet: policy.network === "on" };

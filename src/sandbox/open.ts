@@ -3,6 +3,7 @@
 import { LettaError } from "@/lib/errors.ts";
 import { modeCeiling } from "@/permissions/modes.ts";
 import { expandHome } from "@/permissions/places.ts";
+import type { DeniedReads } from "@/permissions/types.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { SettingsStore } from "@/store/settings.ts";
@@ -22,6 +23,10 @@ export interface OpenSandboxOptions {
   unattended: boolean;
   /** Where background commands log; null before the first. */
   taskDirectory(): string | null;
+  /** Files that run later without being asked about. */
+  guardedFiles(): string[];
+  /** What deny rules about reading name, and a check for what their patterns do; null when there are none. */
+  deniedReads(): DeniedReads;
 }
 
 /** Throws `usage` when a flag asks for a sandbox and none works: who asks by name does not want to run without. */
@@ -50,7 +55,11 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox>
       home: paths.home,
       lettaRoot: paths.root,
       localStore: paths.local,
-      readable: () => [options.taskDirectory()].filter((directory) => directory !== null),
+    },
+    current: () => {
+      const { paths: denyRead, denies: deniesRead } = options.deniedReads();
+      const readable = [options.taskDirectory()].filter((directory) => directory !== null);
+      return { readable, denyRead, deniesRead, guarded: options.guardedFiles() };
     },
     tmpdir: env.tmpdir,
     contained,

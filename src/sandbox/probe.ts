@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { errorMessage } from "@/lib/errors.ts";
 import { openMemoryFile } from "@/lib/memory-file.ts";
-import { listDirectory, realDisk } from "./disk.ts";
+import { readMountInfo, realDisk } from "./disk.ts";
 import { type Backend, renderLaunch } from "./launch.ts";
 import { buildPolicy } from "./profiles.ts";
 
@@ -57,15 +57,27 @@ function makeWorld(root: string): string {
 }
 
 async function runProbe(backend: Backend, root: string, path: string): Promise<string> {
-  const place = { workspace: [join(root, "work")], home: join(root, "home"), readable: [], denyRead: [] };
+  const place = { workspace: [join(root, "work")], home: join(root, "home"), readable: [] };
   const hidden = join(root, "hidden");
   const policy = buildPolicy(
-    { ...place, profile: "workspace", network: "off", lettaRoot: hidden, localStore: hidden, tmp: join(root, "tmp") },
+    {
+      ...place,
+      ...{ profile: "workspace", network: "off", lettaRoot: hidden, localStore: hidden, tmp: join(root, "tmp") },
+      ...{ denyRead: [], deniesRead: null, guarded: [] },
+    },
     realDisk,
   );
   // What is missing here is held by others in real runs; the probe has one protected name that exists.
   const command = { argv: ["/bin/sh", "-c", SCRIPT, "sh", root], cwd: root };
-  const launch = renderLaunch(command, { ...policy, absent: [] }, { backend, list: listDirectory });
+  const launch = renderLaunch(
+    command,
+    { ...policy, absent: [] },
+    {
+      backend,
+      list: realDisk.list,
+      mountInfo: readMountInfo(),
+    },
+  );
   const inputs = launch.inputs.map(openMemoryFile);
   try {
     const child = Bun.spawn(launch.argv, {

@@ -36,6 +36,26 @@ export function explainFailure(end: CommandEnd, policy: SandboxPolicy): string |
   return `[sandbox:${policy.profile}] likely blocked ${what}; allowed roots: ${roots}${network}; outside_sandbox asks for more`;
 }
 
+/** What is there after a command and was not before. */
+export interface Leftovers {
+  /** Taken away again. */
+  removed: string[];
+  /** Git directories. */
+  repositories: string[];
+}
+
+export function explainLeftovers({ removed, repositories }: Leftovers, { profile }: Pick<SandboxPolicy, "profile">) {
+  const parts = [
+    ...(removed.length > 0 ? [`removed ${removed.join(", ")}, which git would obey`] : []),
+    ...(repositories.length > 0
+      ? [
+          `new git repository: ${repositories.join(", ")}; its hooks and settings are not protected before the next command`,
+        ]
+      : []),
+  ];
+  return parts.length === 0 ? null : `[sandbox:${profile}] ${parts.join("; ")}`;
+}
+
 /** The reason, when it was the sandbox itself that could not start. */
 export function findSetupFailure({ exitCode, output }: CommandEnd): string | null {
   if (exitCode === 0) return null;

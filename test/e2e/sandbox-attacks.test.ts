@@ -1,0 +1,154 @@
+// Code that was written to get out of the sandbox: races, planted repositories, processes that hide. On the compiled
+// binary, with every backend that works here, as the user who runs the tests. Each attack gives up after a few seconds.
+
+import { describe, expect, test } from "bun:test";
+import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, readSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { callTools } from "../support/protocols.ts";
+import { type SandboxWorld, sandboxWorld, workingBackends } from "../support/sandbox-world.ts";
+
+const backends = await workingBackends();
+
+/** Swaps two names as fast as it can, for as long as it may live. */
+const SWAP = `
+import ctypes, platform, sys, time
+number = 276 if platform.machine() == "aarch64" else 316
+call = ctypes.CDLL(None).syscall
+end = time.monotonic() + 2.5
+while time.monotonic() < end:
+    call(number, -100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)
+`;
+
+if (backends.length === 0) {
+  test.skip("no sandbox works here: letta sandbox doctor says why", () => {});
+}
+
+describe.each(backends)("$name", ({ path }) => {
+  const confined = (home: SandboxWorld, commands: (string | { background: string })[], env = {}) =>
+    callTools(
+      commands.map((command, index) => ({
+        id: `c${index}`,
+        name: "Bash",
+        args: typeof command === "string" ? { command } : { command: command.background, run_in_background: true },
+      })),
+      { home, args: ["--sandbox", "workspace"], env: { PATH: path, OUT: home.outside, ...env } },
+    );
+
+  test.each([
+    [".github", "../outside"],
+    [".husky", "../.ssh"],
+  ])("%s swapped for a link while the next commands start", async (name, target) => {
+    using home = sandboxWorld({
+      "work/src/swap.py": SWAP,
+      // The name did not exist when the attack started, so nothing holds it there.
+      "work/src/attack.sh": `mkdir ${name}; ln -s ${target} link; touch src/ready; python3 src/swap.py ${name} link`,
+      "work/src/try.sh": `echo x > ${name}/new; cat ${name}/config 2>/dev/null; true`,
+    });
+    const { results } = await confined(home, [
+      { background: "bash src/attack.sh" },
+      "until [ -e src/ready ]; do :; done",
+      ...Array.from({ length: 40 }, () => "bash src/try.sh"),
+    ]);
+    expect(readdirSync(home.outside)).toEqual(["secret"]);
+    expect(results.join("\n")).not.toContain("ssh-secret");
+  });
+
+  test("a launch in a subdirectory protects it like the top", async () => {
+    using home = sandboxWorld({
+      "work/sub/.envrc": "mine\n",
+      "work/sub/try.sh": `echo x > .envrc; mkdir .letta; echo x > .letta/settings.json; echo x > .mcp.json
+mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; mv ../sub ../other; mkdir ../sub; echo x > ../sub/.mcp.json
+echo x > ../.mcp.json; cd ..; mv sub/.envrc sub/old; true`,
+    });
+    await confined({ ...home, workdir: join(home.workdir, "sub") }, ["bash try.sh"]);
+    expect(readdirSync(home.workdir).sort()).toEqual([".git", "src", "sub"]);
+    expect(readdirSync(join(home.workdir, "sub")).sort()).toEqual([".envrc", "try.sh"]);
+    expect(readFileSync(join(home.workdir, "sub/.envrc"), "utf8")).toBe("mine\n");
+  });
+
+  test("repositories inside the workspace keep their hooks, settings and commondir", async () => {
+    using home = sandboxWorld({
+      ...{ "work/lib/a/.git/HEAD": "", "work/lib/a/.git/config": "mine\n", "work/lib/a/.git/hooks/sample": "" },
+      "work/lib/tree/.git": "gitdir: ../a/.git\n",
+      ...{ "work/bare.git/HEAD": "", "work/bare.git/objects/x": "", "work/bare.git/refs/x": "" },
+      "work/src/try.sh": `cd lib/a
+echo x >> .git/config; echo x > .git/hooks/pre-commit; echo .. > .git/commondir
+mv .git .old; mv ../a ../b; mv ../../lib ../../old
+echo x > ../tree/.git; rm ../tree/.git; mkdir ../../bare.git/hooks; echo x > ../../bare.git/hooks/update; true`,
+    });
+    await confined(home, ["bash src/try.sh"]);
+    const lib = join(home.workdir, "lib");
+    expect(readdirSync(lib).sort()).toEqual(["a", "tree"]);
+    expect(readdirSync(join(lib, "a/.git")).sort()).toEqual(["HEAD", "config", "hooks"]);
+    expect(readFileSync(join(lib, "a/.git/config"), "utf8")).toBe("mine\n");
+    expect(readdirSync(join(lib, "a/.git/hooks"))).toEqual(["sample"]);
+    expect(readFileSync(join(lib, "tree/.git"), "utf8")).toBe("gitdir: ../a/.git\n");
+    expect(readdirSync(join(home.workdir, "bare.git")).sort()).toEqual(["HEAD", "objects", "refs"]);
+  });
+
+  test("the top does not become a repository, and a new one below it is told", async () => {
+    using home = sandboxWorld({
+      "work/src/try.sh": `mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\nfsmonitor=touch x\n' > config
+cd src; mkdir -p new/.git/hooks; true`,
+    });
+    rmSync(join(home.workdir, ".git"), { recursive: true });
+    const { results } = await confined(home, ["bash src/try.sh"]);
+    expect(existsSync(join(home.workdir, "HEAD"))).toBe(false);
+    expect(results[0]).toContain(`new git repository: ${home.workdir}/src/new/.git`);
+  });
+
+  test("scripts of hooks, and what git's settings point to, cannot be written or replaced", async () => {
+    using home = sandboxWorld({
+      ".letta/settings.json": JSON.stringify({
+        hooks: { SessionEnd: [{ hooks: [{ type: "command", command: "bash tools/in/end.sh; bash tools/late.sh" }] }] },
+      }),
+      "work/tools/in/end.sh": "true\n",
+      "work/.git/config": "[core]\n\thooksPath = .githooks\n[include]\n\tpath = ../shared.gitconfig\n",
+      "work/.githooks/pre-commit": "mine\n",
+      "work/shared.gitconfig": "mine\n",
+      "work/src/try.sh": `echo 'touch ../outside/ran' > tools/in/end.sh
+mv tools/in tools/out && mkdir tools/in && echo 'touch ../outside/ran' > tools/in/end.sh
+mv tools old && mkdir -p tools/in && echo 'touch ../outside/ran' > tools/in/end.sh
+echo 'touch ../outside/ran' > tools/late.sh
+echo x > .githooks/pre-commit; echo x > .githooks/pre-push; mv .githooks x; echo x > shared.gitconfig; true`,
+    });
+    await confined(home, ["bash src/try.sh"]);
+    expect(readdirSync(home.outside)).toEqual(["secret"]);
+    expect(readFileSync(join(home.workdir, "tools/in/end.sh"), "utf8")).toBe("true\n");
+    expect(readdirSync(join(home.workdir, ".githooks"))).toEqual(["pre-commit"]);
+    expect(readFileSync(join(home.workdir, "shared.gitconfig"), "utf8")).toBe("mine\n");
+  });
+
+  test("what deny rules name cannot be read, under its name or another", async () => {
+    using home = sandboxWorld({
+      ".letta/settings.json": JSON.stringify({
+        permissions: { deny: ["Read(src/deep/private)", "Read(*.key)", "Read(~/notes/**)"] },
+      }),
+      "work/.letta/settings.json": JSON.stringify({ permissions: { deny: ["Read(src/team.txt)"] } }),
+      ...{ "work/src/deep/private": "denied-1\n", "work/src/a.key": "denied-2\n", "notes/x": "denied-3\n" },
+      "work/src/team.txt": "denied-4\n",
+      "work/src/try.sh": `cd src; cat deep/private a.key ~/notes/x team.txt
+mv deep other; cat other/private; ln a.key b; cat b; cp team.txt c; cat c; true`,
+    });
+    const { results } = await confined(home, ["bash src/try.sh", "bash src/try.sh"]);
+    expect(results.join("\n")).not.toContain("denied-");
+  });
+
+  test("named pipes of other programs do not hear it", async () => {
+    using home = sandboxWorld({
+      ".service/x": "",
+      "work/src/try.sh": "echo ESCAPED > $OUT/pipe; echo ESCAPED > ~/.service/pipe",
+    });
+    const pipes = [join(home.outside, "pipe"), join(home.path, ".service/pipe")];
+    const listening = pipes.map((pipe) => {
+      expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+      // Both ends, so that neither side waits for the other.
+      return openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    });
+    await confined(home, ["bash src/try.sh"]);
+    for (const fd of listening) {
+      expect(() => readSync(fd, Buffer.alloc(10))).toThrow("EAGAIN");
+      closeSync(fd);
+    }
+  });
+});
