@@ -6,7 +6,7 @@ import { dlopen, type Pointer, ptr, read } from "bun:ffi";
 import { closeSync, readFileSync } from "node:fs";
 import type { LandlockPlan } from "./landlock.ts";
 import { SETUP_FAILED } from "./report.ts";
-import { encodeProgram, seccompProgram } from "./seccomp.ts";
+import { encodeProgram, seccompProgram, TAG_LIMIT } from "./seccomp.ts";
 
 export const PLAN_FD = 3;
 export const EXIT_SETUP_FAILED = 125;
@@ -16,6 +16,8 @@ export interface ExecPlan {
   landlock: LandlockPlan;
   /** The command may use this machine's network. */
   inet: boolean;
+  /** Marks the command's processes, in a way they can neither remove nor hide: as a limit they inherit. */
+  tag: number;
 }
 
 const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
@@ -26,6 +28,7 @@ const SYS = {
   capset: arm ? 91 : 126,
   prctl: arm ? 167 : 157,
   seccomp: arm ? 277 : 317,
+  prlimit64: arm ? 261 : 302,
   openat2: 437,
   landlock_create_ruleset: 444,
   landlock_add_rule: 445,
@@ -105,11 +108,12 @@ function openLibc(): Libc {
 function readPlan(): ExecPlan {
   const plan = JSON.parse(readFileSync(PLAN_FD, "utf8")) as Partial<ExecPlan>;
   closeSync(PLAN_FD);
-  if (!Array.isArray(plan.landlock?.grants) || typeof plan.inet !== "boolean") throw new Error("the plan is damaged");
-  return { landlock: plan.landlock, inet: plan.inet };
+  if (!Array.isArray(plan.landlock?.grants) || typeof plan.inet !== "boolean" || !Number.isSafeInteger(plan.tag))
+    throw new Error("the plan is damaged");
+  return plan as ExecPlan;
 }
 
-function confine(libc: Libc, { landlock, inet }: ExecPlan): void {
+function confine(libc: Libc, { landlock, inet, tag }: ExecPlan): void {
   const check = (what: string, result: number): number => {
     if (result < 0) throw new Error(`${what} failed (error ${libc.errno()})`);
     return result;
@@ -122,6 +126,8 @@ function confine(libc: Libc, { landlock, inet }: ExecPlan): void {
   check("no_new_privs", libc.call(SYS.prctl, PR_SET_NO_NEW_PRIVS, 1));
   check("dropping capabilities", libc.call(SYS.capset, new Uint32Array([CAPABILITY_VERSION_3, 0]), new Uint32Array(6)));
 
+  const limit = new BigUint64Array([BigInt(tag), BigInt(tag)]);
+  check("marking its processes", libc.call(SYS.prlimit64, 0, TAG_LIMIT, limit, 0));
   const architecture = arm ? "arm64" : "x64";
   const program = encodeProgram(seccompProgram({ architecture, inet, ownProcesses: false }));
   const header = new BigUint64Array([BigInt(program.length / 8), BigInt(ptr(program))]);

@@ -1,5 +1,6 @@
 // A command and a policy → what to start instead of it. One function per backend; nothing is started here.
 
+import type { ProcessTag } from "@/lib/process-tree.ts";
 import { renderBwrap } from "./bwrap.ts";
 import type { ExecPlan } from "./exec.ts";
 import { type ListDirectory, planLandlock } from "./landlock.ts";
@@ -18,6 +19,15 @@ export interface Launch {
   inputs: Uint8Array[];
   /** Added to the command's environment. */
   env: Record<string, string>;
+  /** Marks its processes, also those that hide; absent where they end with the command anyway. */
+  tag?: ProcessTag;
+}
+
+export interface LaunchFacts {
+  backend: Backend;
+  list: ListDirectory;
+  mountInfo: string;
+  tag: ProcessTag;
 }
 
 const FIRST_INPUT = 3;
@@ -25,7 +35,7 @@ const FIRST_INPUT = 3;
 export function renderLaunch(
   command: { argv: string[]; cwd: string; terminal?: boolean },
   policy: SandboxPolicy,
-  { backend, list, mountInfo }: { backend: Backend; list: ListDirectory; mountInfo: string },
+  { backend, list, mountInfo, tag }: LaunchFacts,
 ): Launch {
   const env = {
     ...Object.fromEntries(["TMPDIR", "TMP", "TEMP"].map((name) => [name, policy.tmp])),
@@ -50,9 +60,10 @@ export function renderLaunch(
       };
     }
     case "landlock": {
-      const plan: ExecPlan = { landlock: planLandlock(policy, backend.abi, list), inet: policy.network === "on" };
+      const landlock = planLandlock(policy, backend.abi, list);
+      const plan: ExecPlan = { landlock, inet: policy.network === "on", tag: Number(tag.own) };
       const inputs = [new TextEncoder().encode(JSON.stringify(plan))];
-      return { argv: [...backend.self, "__sandbox-exec", "--", ...command.argv], inputs, env };
+      return { argv: [...backend.self, "__sandbox-exec", "--", ...command.argv], inputs, env, tag };
     }
     case "seatbelt":
       return { argv: [...renderSeatbelt(policy), ...command.argv], inputs: [], env };

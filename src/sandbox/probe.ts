@@ -5,6 +5,7 @@ import { closeSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { errorMessage } from "@/lib/errors.ts";
 import { openMemoryFile } from "@/lib/memory-file.ts";
+import { createTags } from "@/lib/process-tree.ts";
 import { readMountInfo, realDisk } from "./disk.ts";
 import { type Backend, renderLaunch } from "./launch.ts";
 import { buildPolicy } from "./profiles.ts";
@@ -76,6 +77,7 @@ async function runProbe(backend: Backend, root: string, path: string): Promise<s
       backend,
       list: realDisk.list,
       mountInfo: readMountInfo(),
+      tag: createTags()(),
     },
   );
   const inputs = launch.inputs.map(openMemoryFile);

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { actInPlace } from "@/lib/place-handle.ts";
+import { createTags } from "@/lib/process-tree.ts";
 import { readMountInfo, realDisk } from "./disk.ts";
 import { type Backend, type Launch, renderLaunch } from "./launch.ts";
 import { Placeholders } from "./placeholders.ts";
@@ -38,6 +39,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const hasPlace = mode === "strict" || workspaceRoots({ ...place, profile: "workspace" }, realDisk).length > 0;
   const isContained = active && contained && hasPlace;
   const placeholders = new Placeholders();
+  const nextTag = createTags();
   let tmp: string | null = null;
   let pipes: string[] | null = null;
   const makePolicy = (profile: "workspace" | "strict", { name }: Backend): SandboxPolicy => {
@@ -66,7 +68,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
           held.push(path);
         }
       }
-      const launch = renderLaunch(command, policy, { backend, list: realDisk.list, mountInfo: readMountInfo() });
+      const facts = { backend, list: realDisk.list, mountInfo: readMountInfo(), tag: nextTag() };
+      const launch = renderLaunch(command, policy, facts);
       return toConfined(launch, policy, { releaseNames: () => placeholders.release(held), onSetupFailure });
     } catch (error) {
       placeholders.release(held);

@@ -57,6 +57,21 @@ const CALLS = {
   acct: [163, 89],
   quotactl: [179, 60],
   quotactl_fd: [443, 443],
+  shmget: [29, 194],
+  shmat: [30, 196],
+  shmctl: [31, 195],
+  semget: [64, 190],
+  semop: [65, 193],
+  semtimedop: [220, 192],
+  semctl: [66, 191],
+  msgget: [68, 186],
+  msgsnd: [69, 189],
+  msgrcv: [70, 188],
+  msgctl: [71, 187],
+  mq_open: [240, 180],
+  mq_unlink: [241, 181],
+  setrlimit: [160, 164],
+  prlimit64: [302, 261],
   iopl: [172, null],
   ioperm: [173, null],
 } as const;
@@ -65,9 +80,13 @@ type Call = keyof typeof CALLS;
 /** Callers fall back to something else when told the call does not exist: io_uring would make sockets unseen, and the
  *  flags of clone3 are behind a pointer. */
 const UNKNOWN: Call[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
-const CHECKED: Call[] = ["socket", "socketpair", "ioctl", "clone", "unshare"];
-/** Harmless where only the command's own processes are in reach. */
-const OF_PROCESSES: Call[] = ["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"];
+const CHECKED: Call[] = ["socket", "socketpair", "ioctl", "clone", "unshare", "setrlimit", "prlimit64"];
+/** Harmless where only the command's own processes, and what they share, are in reach. */
+const OF_PROCESSES: Call[] = [
+  ...(["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"] as const),
+  ...(["shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"] as const),
+  ...(["msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "setrlimit", "prlimit64"] as const),
+];
 
 const EPERM = 1;
 const EACCES = 13;
@@ -79,6 +98,8 @@ const SOCK_STREAM = 1;
 const SOCK_SEQPACKET = 5;
 /** Typing into a terminal for whoever reads it. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
+/** The limit whose value marks the processes of a command: `RLIMIT_RTTIME`, which means nothing to ordinary ones. */
+export const TAG_LIMIT = 15;
 /** CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. */
 const NEW_NAMESPACES = 0x7e020000;
 
@@ -130,7 +151,28 @@ export function seccompProgram({ architecture, inet, ownProcesses }: SeccompOpti
     ...(["clone", "unshare"] as const).flatMap((call) =>
       when(call, [argument(0), [JUMP_ANY_BIT, 0, 1, NEW_NAMESPACES], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
     ),
+    ...(ownProcesses ? [] : limitRules(when)),
     [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+/** Limits of others stay as they are, and the one that marks the command's processes. */
+function limitRules(when: (call: Call, body: Instruction[]) => Instruction[]): Instruction[] {
+  return [
+    ...when("setrlimit", [argument(0), [JUMP_EQUAL, 0, 1, TAG_LIMIT], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
+    ...when("prlimit64", [
+      // Without a new value, in both halves of its address, it only asks.
+      argument(2),
+      [JUMP_EQUAL, 0, 2, 0],
+      upperHalf(2),
+      [JUMP_EQUAL, 5, 0, 0],
+      argument(0),
+      [JUMP_EQUAL, 0, 2, 0],
+      argument(1),
+      [JUMP_EQUAL, 0, 1, TAG_LIMIT],
+      refuse(EPERM),
+      [RETURN, 0, 0, ALLOW],
+    ]),
   ];
 }
 
@@ -156,6 +198,10 @@ function socketRule(inet: boolean): Instruction[] {
 /** The kernel reads 32 bits of these arguments as well. */
 function argument(index: number): Instruction {
   return [LOAD, 0, 0, 16 + 8 * index];
+}
+
+function upperHalf(index: number): Instruction {
+  return [LOAD, 0, 0, 20 + 8 * index];
 }
 
 function refuse(errno: number): Instruction {

@@ -4,8 +4,10 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { callTools } from "../support/protocols.ts";
-import { type SandboxWorld, sandboxWorld, workingBackends } from "../support/sandbox-world.ts";
+import { spawnLetta } from "../support/binary.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { callTools, headless } from "../support/protocols.ts";
+import { type SandboxWorld, sandboxWorld, sleepers, until, workingBackends } from "../support/sandbox-world.ts";
 
 const backends = await workingBackends();
 
@@ -17,6 +19,22 @@ call = ctypes.CDLL(None).syscall
 end = time.monotonic() + 2.5
 while time.monotonic() < end:
     call(number, -100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)
+`;
+
+/** Leaves session, parent and environment behind, ignores polite signals, and tries to lose its mark. */
+const HIDE = `
+import ctypes, os, platform, signal, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+call = ctypes.CDLL(None).syscall
+limit = (ctypes.c_uint64 * 2)(1000000, 1000000)
+arm = platform.machine() == "aarch64"
+call(261 if arm else 302, 0, 15, limit, None)
+call(164 if arm else 160, 15, limit)
+for fd in range(3): os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
 `;
 
 if (backends.length === 0) {
@@ -151,4 +169,28 @@ mv deep other; cat other/private; ln a.key b; cat b; cp team.txt c; cat c; true`
       closeSync(fd);
     }
   });
+
+  test.each([null, "SIGKILL", "SIGTERM"] as const)(
+    "a process that hides is gone when letta is (%s)",
+    async (signal) => {
+      const seconds = `9${crypto.getRandomValues(new Uint32Array(1))[0]}`;
+      using home = sandboxWorld({ "work/src/hide.py": HIDE });
+      const command = `python3 src/hide.py ${seconds}; ${signal ? "sleep 20" : "true"}`;
+      await using server = await startModelServer([
+        { toolCalls: [{ id: "a", name: "Bash", args: { command } }] },
+        { text: "done" },
+      ]);
+      const { args, env } = headless(server.url, ["--yolo", "--sandbox", "workspace", "x"]);
+      await using letta = await spawnLetta(args, { home, env: { ...env, PATH: path } });
+      letta.child.stdin.end();
+      if (signal) {
+        await until(() => sleepers(seconds) === 1);
+        letta.kill(signal);
+      }
+      await letta.child.exited;
+      const endedAt = performance.now();
+      await until(() => sleepers(seconds) === 0);
+      expect(performance.now() - endedAt).toBeLessThan(2000);
+    },
+  );
 });

@@ -8,7 +8,7 @@ import { runLetta, spawnLetta } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { CHAT, callTools, headless } from "../support/protocols.ts";
 import { openPty } from "../support/pty.ts";
-import { type SandboxWorld, sandboxWorld, workingBackends } from "../support/sandbox-world.ts";
+import { type SandboxWorld, sandboxWorld, sleepers, until, workingBackends } from "../support/sandbox-world.ts";
 
 const backends = await workingBackends();
 
@@ -252,23 +252,3 @@ test("--sandbox off: a headless run asks, which means no", async () => {
   expect(results[0]).toContain("It would be allowed with");
   expect(existsSync(join(home.workdir, "src/new"))).toBe(false);
 });
-
-function sleepers(seconds: string): number {
-  return readdirSync("/proc").filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith(`sleep\0${seconds}`);
-    } catch {
-      // It has just ended.
-      return false;
-    }
-  }).length;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error("the condition never came true");
-    await Bun.sleep(10);
-  }
-}
