@@ -33,6 +33,9 @@ const IOCTL_DEVICE = bits(15);
 /** Not `pts` and `shm`, which are other programs' terminals and memory as well. */
 const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/** From this one on, processes outside get no signals. */
+export const SCOPE_ABI = 6;
+
 /** Lowest ABI with everything a promise of "read-only" needs (truncation, moving between directories). */
 export const LOWEST_ABI = 3;
 
@@ -54,7 +57,7 @@ export function planLandlock(policy: SandboxPolicy, abi: number, list: ListDirec
   });
   return {
     handled: known,
-    scoped: abi >= 6 ? 0b11 : 0,
+    scoped: abi >= SCOPE_ABI ? 0b11 : 0,
     grants: [...grants].map(([path, { access, kind }]) => ({
       path,
       access: known & (isBeneath(path, "/dev") ? access | IOCTL_DEVICE : access) & (kind === "file" ? FOR_FILES : ~0),

@@ -1,5 +1,6 @@
 // A command and a policy → what to start instead of it. One function per backend; nothing is started here.
 
+import type { InputDescriptor } from "@/lib/input-descriptors.ts";
 import type { ProcessTag } from "@/lib/process-tree.ts";
 import { renderBwrap } from "./bwrap.ts";
 import type { ExecPlan } from "./exec.ts";
@@ -15,8 +16,8 @@ export type Backend =
 
 export interface Launch {
   argv: string[];
-  /** Contents of descriptors 3, 4, … */
-  inputs: Uint8Array[];
+  /** Descriptors 3, 4, …: bytes to read, or one of ours. */
+  inputs: InputDescriptor[];
   /** Added to the command's environment. */
   env: Record<string, string>;
   /** Marks its processes, also those that hide; absent where they end with the command anyway. */
@@ -28,6 +29,8 @@ export interface LaunchFacts {
   list: ListDirectory;
   mountInfo: string;
   tag: ProcessTag;
+  /** Socket to who answers for the kernel; asked where it is needed. */
+  attendant(): number;
 }
 
 const FIRST_INPUT = 3;
@@ -35,7 +38,7 @@ const FIRST_INPUT = 3;
 export function renderLaunch(
   command: { argv: string[]; cwd: string; terminal?: boolean },
   policy: SandboxPolicy,
-  { backend, list, mountInfo, tag }: LaunchFacts,
+  { backend, list, mountInfo, tag, attendant }: LaunchFacts,
 ): Launch {
   const env = {
     ...Object.fromEntries(["TMPDIR", "TMP", "TEMP"].map((name) => [name, policy.tmp])),
@@ -45,7 +48,7 @@ export function renderLaunch(
     case "bwrap": {
       const architecture = process.arch === "arm64" ? "arm64" : "x64";
       // Its network is its own: sockets in it reach nobody.
-      const program = seccompProgram({ architecture, inet: true, ownProcesses: true });
+      const program = seccompProgram({ architecture, inet: true, ownNamespaces: true });
       const facts = {
         bwrap: backend.path,
         cwd: command.cwd,
@@ -61,8 +64,13 @@ export function renderLaunch(
     }
     case "landlock": {
       const landlock = planLandlock(policy, backend.abi, list);
-      const plan: ExecPlan = { landlock, inet: policy.network === "on", tag: Number(tag.own) };
-      const inputs = [new TextEncoder().encode(JSON.stringify(plan))];
+      const plan: ExecPlan = {
+        landlock,
+        inet: policy.network === "on",
+        tag: Number(tag.own),
+        metadata: { rules: policy.rules },
+      };
+      const inputs = [new TextEncoder().encode(JSON.stringify(plan)), attendant()];
       return { argv: [...backend.self, "__sandbox-exec", "--", ...command.argv], inputs, env, tag };
     }
     case "seatbelt":

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { actInPlace } from "@/lib/place-handle.ts";
 import { createTags } from "@/lib/process-tree.ts";
+import { openAttendant } from "./attendant.ts";
 import { readMountInfo, realDisk } from "./disk.ts";
 import { type Backend, type Launch, renderLaunch } from "./launch.ts";
 import { Placeholders } from "./placeholders.ts";
@@ -68,7 +69,13 @@ export function createSandbox(options: SandboxOptions): Sandbox {
           held.push(path);
         }
       }
-      const facts = { backend, list: realDisk.list, mountInfo: readMountInfo(), tag: nextTag() };
+      const facts = {
+        backend,
+        list: realDisk.list,
+        mountInfo: readMountInfo(),
+        tag: nextTag(),
+        attendant: openAttendant,
+      };
       const launch = renderLaunch(command, policy, facts);
       return toConfined(launch, policy, { releaseNames: () => placeholders.release(held), onSetupFailure });
     } catch (error) {

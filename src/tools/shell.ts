@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
-import { openMemoryFile } from "@/lib/memory-file.ts";
+import { type InputDescriptor, withInputs } from "@/lib/input-descriptors.ts";
 import { openPipe } from "@/lib/pipe.ts";
 import { isGroupAlive, killTagged, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
@@ -86,7 +86,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
     const confined = command.unconfined ? null : sandbox.confine(plain);
-    const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
+    const { argv, inputs = [] }: { argv: string[]; inputs?: readonly InputDescriptor[] } = confined ?? plain;
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
     const tag = confined?.tag;
@@ -95,20 +95,18 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
       allTags = tag.all;
     }
     let child: Spawned & Pick<RunningShell, "write">;
-    const files: number[] = [];
     try {
-      for (const bytes of inputs) files.push(openMemoryFile(bytes));
       const env: Record<string, string> = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
       if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
-      child = command.terminal
-        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
-        : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes);
+      child = withInputs(inputs, (files) =>
+        command.terminal
+          ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
+          : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes),
+      );
     } catch (error) {
       confined?.release();
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
-    } finally {
-      for (const fd of files) closeSync(fd);
     }
     if (confined) void child.exited.then(confined.release);
     watchdog.started(mark, child.pid);

@@ -2,7 +2,18 @@
 // binary, with every backend that works here, as the user who runs the tests. Each attack gives up after a few seconds.
 
 import { describe, expect, test } from "bun:test";
-import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, readSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { spawnLetta } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -35,6 +46,32 @@ call(261 if arm else 302, 0, 15, limit, None)
 call(164 if arm else 160, 15, limit)
 for fd in range(3): os.dup2(os.open("/dev/null", os.O_RDWR), fd)
 os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
+`;
+
+/** Every call there is, by path and by descriptor. */
+const CHANGE_METADATA = `
+import os, sys
+for path in sys.argv[1:]:
+    def by_descriptor(act):
+        fd = os.open(path, os.O_RDONLY)
+        act(fd)
+    for act in (
+        lambda: os.chmod(path, 0o777),
+        lambda: os.utime(path, (1, 1)),
+        lambda: os.utime(path),
+        lambda: os.lchown(path, 1, 1),
+        lambda: os.setxattr(path, "user.x", b"x"),
+        lambda: by_descriptor(lambda fd: os.fchmod(fd, 0o777)),
+        lambda: by_descriptor(lambda fd: os.chmod("/proc/self/fd/%d" % fd, 0o777)),
+        lambda: by_descriptor(lambda fd: os.utime(fd, (1, 1))),
+        lambda: by_descriptor(lambda fd: os.setxattr(fd, "user.x", b"x")),
+        lambda: by_descriptor(lambda fd: os.fchown(fd, 1, 1)),
+        lambda: os.chmod(os.path.relpath(path, "/etc"), 0o777, dir_fd=os.open("/etc", os.O_RDONLY)),
+    ):
+        try:
+            act()
+        except OSError:
+            pass
 `;
 
 if (backends.length === 0) {
@@ -193,4 +230,55 @@ mv deep other; cat other/private; ln a.key b; cat b; cp team.txt c; cat c; true`
       expect(performance.now() - endedAt).toBeLessThan(2000);
     },
   );
+
+  test("modes, owners, times and attributes outside stay, inside they can be set", async () => {
+    using home = sandboxWorld({
+      "work/src/attack.py": CHANGE_METADATA,
+      "work/src/attack.sh": `for file in $OUT/secret ~/.ssh/config ~/.bashrc $OUT; do
+chmod 777 $file; chmod -R 777 $file; touch $file; touch -h -d 2001-01-01 $file; chown 1 $file; chattr +d $file
+ln -sfn $file src/link; chmod 777 src/link; touch -d 2001-01-01 src/link; python3 src/attack.py $file src/link
+done`,
+      "work/src/use.sh": `set -e; cd src; echo x > a; chmod 4750 a; touch -d 2001-01-01 a; chown $(id -u) a; cp -p a b
+ln -s b own; touch -h -d 2002-02-02 own; tar cf t.tar a; mkdir x; tar xpf t.tar -C x; install -m 700 a x/c
+python3 -c 'import os; f = open("d", "w"); os.fchmod(f.fileno(), 0o640); os.utime(f.fileno(), (1, 2)); os.chmod("/proc/self/fd/%d" % f.fileno(), 0o600)'
+stat -c '%n %a %Y' a b x/a x/c d | grep -v " c " ; stat -c %Y own; printf '#!/bin/sh\necho WORKS\n' > run; chmod +x run; ./run`,
+    });
+    const watched = [
+      home.outside,
+      join(home.outside, "secret"),
+      join(home.path, ".ssh/config"),
+      join(home.path, ".bashrc"),
+    ];
+    const look = () =>
+      watched.map((path) => {
+        const { mode, uid, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+        return { path, mode, uid, mtimeNs, ctimeNs };
+      });
+    const before = look();
+    const { results } = await confined(home, ["bash src/attack.sh", "TZ=UTC bash src/use.sh"]);
+    expect(look()).toEqual(before);
+    const lines = results[1]!.split("\n").filter((line) => !line.startsWith("x/c"));
+    expect(lines).toEqual([
+      expect.stringMatching(/^a [04]?750 978307200$/),
+      expect.stringMatching(/^b 750 978307200$/),
+      expect.stringMatching(/^x\/a [04]?750 978307200$/),
+      ...["d 600 2", "1012608000", "WORKS"],
+    ]);
+  });
+
+  test("other processes get no signal, and what they share is not there", async () => {
+    const shared = `/dev/shm/letta-test-${process.pid}`;
+    writeFileSync(shared, "theirs\n");
+    try {
+      using home = sandboxWorld({
+        "work/src/try.sh": `kill -0 $RUNNER && echo ESCAPED; cat ${shared} && echo ESCAPED; echo x > ${shared}
+prlimit --pid $RUNNER --nofile=99 && echo ESCAPED; for t in /dev/pts/[0-9]*; do echo x > $t && echo ESCAPED; done; true`,
+      });
+      const { results } = await confined(home, ["bash src/try.sh"], { RUNNER: String(process.pid) });
+      expect(results[0]).not.toContain("ESCAPED");
+      expect(readFileSync(shared, "utf8")).toBe("theirs\n");
+    } finally {
+      rmSync(shared);
+    }
+  });
 });

@@ -32,8 +32,8 @@ function run(program: Instruction[], call: { arch?: number; number: number; args
   throw new Error("the program ran off its end");
 }
 
-const confined = seccompProgram({ architecture: "x64", inet: false, ownProcesses: false });
-const namespaced = seccompProgram({ architecture: "x64", inet: true, ownProcesses: true });
+const confined = seccompProgram({ architecture: "x64", inet: false, ownNamespaces: false });
+const namespaced = seccompProgram({ architecture: "x64", inet: true, ownNamespaces: true });
 const SOCKET = 41;
 const SOCKETPAIR = 53;
 
@@ -76,7 +76,7 @@ describe("x86_64", () => {
 });
 
 test("aarch64 has its own numbers", () => {
-  const program = seccompProgram({ architecture: "arm64", inet: false, ownProcesses: false });
+  const program = seccompProgram({ architecture: "arm64", inet: false, ownNamespaces: false });
   const call = (number: number, ...args: number[]) => run(program, { arch: ARM, number, args });
   expect([call(198, 2), call(198, 1), call(117), call(40), call(63), call(221)]).toEqual([
     errno(13),
