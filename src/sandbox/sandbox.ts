@@ -77,7 +77,11 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         attendant: openAttendant,
       };
       const launch = renderLaunch(command, policy, facts);
-      return toConfined(launch, policy, { releaseNames: () => placeholders.release(held), onSetupFailure });
+      return toConfined(launch, policy, {
+        command: command.argv.at(-1) ?? "",
+        releaseNames: () => placeholders.release(held),
+        onSetupFailure,
+      });
     } catch (error) {
       placeholders.release(held);
       throw new ToolError(`${SETUP_FAILED}: ${errorMessage(error)}`, { cause: error });
@@ -108,7 +112,16 @@ export function createSandbox(options: SandboxOptions): Sandbox {
 function toConfined(
   launch: Launch,
   policy: SandboxPolicy,
-  { releaseNames, onSetupFailure }: { releaseNames(): void; onSetupFailure(): void },
+  {
+    command,
+    releaseNames,
+    onSetupFailure,
+  }: {
+    /** Its text. */
+    command: string;
+    releaseNames(): void;
+    onSetupFailure(): void;
+  },
 ): Confined {
   let leftovers: Leftovers | undefined;
   const release = (): Leftovers => {
@@ -122,7 +135,11 @@ function toConfined(
     explain: (end) => {
       const failure = findSetupFailure(end);
       if (failure === null)
-        return [explainFailure(end, policy), explainLeftovers(release(), policy)].filter(Boolean).join("\n") || null;
+        return (
+          [explainFailure({ ...end, command }, policy), explainLeftovers(release(), policy)]
+            .filter(Boolean)
+            .join("\n") || null
+        );
       onSetupFailure();
       throw new ToolError(`${SETUP_FAILED}: ${failure}`);
     },
