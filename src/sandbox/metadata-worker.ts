@@ -31,7 +31,7 @@ function attend(libc: Libc, socket: number): void {
       if (events === 0) continue;
       if (fd === socket) {
         const received = receiveDescriptor(libc, socket);
-        if (received) listeners.set(received.descriptor, JSON.parse(received.message) as MetadataRules);
+        if (received) accept(received, listeners);
       } else if (events & POLLIN) {
         answer(libc, fd, listeners.get(fd)!);
       } else {
@@ -40,6 +40,18 @@ function attend(libc: Libc, socket: number): void {
         listeners.delete(fd);
       }
     }
+  }
+}
+
+function accept(
+  { descriptor, message }: { descriptor: number; message: string },
+  listeners: Map<number, MetadataRules>,
+): void {
+  try {
+    listeners.set(descriptor, JSON.parse(message) as MetadataRules);
+  } catch {
+    // Cut off, being too long. Nobody listens then, and every such call of the command fails.
+    closeSync(descriptor);
   }
 }
 
