@@ -93,21 +93,26 @@ describe.each(backends)("$name", ({ path }) => {
     );
 
   test.each([
-    [".github", "../outside"],
-    [".husky", "../.ssh"],
-  ])("%s swapped for a link while the next commands start", async (name, target) => {
+    [".github", "link", "../outside"],
+    [".husky", "link", "../.ssh"],
+    // A repository's directory is held so that it cannot be moved aside.
+    ["src/new", "src/link", "../../outside"],
+  ])("%s swapped for a link while the next commands start", async (name, link, target) => {
     using home = sandboxWorld({
+      "outside/.git/hooks/sample": "",
       "work/src/swap.py": SWAP,
       // The name did not exist when the attack started, so nothing holds it there.
-      "work/src/attack.sh": `mkdir ${name}; ln -s ${target} link; touch src/ready; python3 src/swap.py ${name} link`,
-      "work/src/try.sh": `echo x > ${name}/new; cat ${name}/config 2>/dev/null; true`,
+      "work/src/attack.sh": `mkdir -p ${name}/.git/hooks; ln -s ${target} ${link}
+touch src/ready; python3 src/swap.py ${name} ${link}`,
+      "work/src/try.sh": `echo x > ${name}/new; echo x > ${name}/.git/new; cat ${name}/config 2>/dev/null; true`,
     });
     const { results } = await confined(home, [
       { background: "bash src/attack.sh" },
       "until [ -e src/ready ]; do :; done",
       ...Array.from({ length: 40 }, () => "bash src/try.sh"),
     ]);
-    expect(readdirSync(home.outside)).toEqual(["secret"]);
+    expect(readdirSync(home.outside).sort()).toEqual([".git", "secret"]);
+    expect(readdirSync(join(home.outside, ".git"))).toEqual(["hooks"]);
     expect(results.join("\n")).not.toContain("ssh-secret");
   });
 
