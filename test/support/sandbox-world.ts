@@ -1,6 +1,7 @@
 // What sandbox tests on the compiled binary share: which backends this machine has, and a home with things worth
 // protecting, outside of the system's temp directory, which the sandbox replaces.
 
+import { afterAll } from "bun:test";
 import {
   lstatSync,
   mkdirSync,
@@ -37,7 +38,11 @@ let withoutBwrap: string | undefined;
 function pathWithoutBwrap(): string {
   if (withoutBwrap !== undefined) return withoutBwrap;
   const directory = mkdtempSync("/var/tmp/letta-path-");
-  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
+  // The file's tests share it; the runner has no end of its own that could be waited for.
+  afterAll(() => {
+    rmSync(directory, { recursive: true, force: true });
+    withoutBwrap = undefined;
+  });
   const entries = (process.env.PATH ?? "").split(delimiter).filter((entry) => entry !== "");
   const kept = entries.map((entry) => {
     if (!Bun.which("bwrap", { PATH: entry })) return entry;
