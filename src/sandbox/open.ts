@@ -33,15 +33,14 @@ export interface OpenSandboxOptions {
 export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox> {
   const { env, paths, settings, flag } = options;
   const contained = options.unattended && leavesModeOpen(settings);
-  // Only who asks for it gets it: a command that swaps a directory for a link at the right moment still gets out
-  // (README), so nobody's unattended run relies on it without having chosen to.
-  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: "off" });
+  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: contained ? "workspace" : "off" });
   if (choice.mode === "off") return withoutSandbox(choice.source);
-  const [{ findBackend, forgetBackend }, { createSandbox }] = await Promise.all([
+  const [{ findBackend, forgetBackend, withoutGaps }, { createSandbox }] = await Promise.all([
     import("./backend.ts"),
     import("./sandbox.ts"),
   ]);
-  const found: Found = await findBackend(backendOptions(env, paths));
+  const works = await findBackend(backendOptions(env, paths));
+  const found: Found = choice.source === "default" ? withoutGaps(works) : works;
   if (choice.source === "flag" && found.backend === null) {
     throw new LettaError("usage", `no sandbox works here: ${found.reason}`, {
       hint: "See letta sandbox doctor. With --sandbox off commands run as permissions say.",
