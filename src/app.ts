@@ -125,11 +125,15 @@ export async function openApp(options: AppOptions): Promise<App> {
   const trust = await openTrust({ paths, settings });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
+  const guardedFiles = () =>
+    hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home });
   const sandbox = await openSandbox({
     ...core,
     ...(options.sandbox && { flag: options.sandbox }),
     unattended: isUnattended(options),
     taskDirectory: () => services.background.directory,
+    guardedFiles,
+    deniedReads: () => permissions.deniedReads(),
   });
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
@@ -156,8 +160,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...(services.background.directory ? [services.background.directory] : []),
     ],
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
-    guardedFiles: () =>
-      hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
+    guardedFiles,
     ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));

@@ -8,7 +8,7 @@ import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
 import { type Decision, type DecisionContext, decide, type EffectiveRule, strictest, walkCommands } from "./decide.ts";
 import { type Explanation, suggestChanges, viewCommand } from "./explain.ts";
-import { coversTool, governsFile } from "./match.ts";
+import { coversTool, governsFile, namedPlaces } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import {
   createDirectoryMemo,
@@ -24,6 +24,7 @@ import {
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
 import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
+  DeniedReads,
   ExplainingChecker,
   PermissionMode,
   PermissionTarget,
@@ -195,6 +196,19 @@ class Checker implements ExplainingChecker {
     const target = { kind: "file", family: "Read", path } as const;
     const place = toPlace(path, this.#options.cwd, places);
     return denies.some((rule) => governsFile(rule, target, place, places));
+  }
+
+  deniedReads(): DeniedReads {
+    const { rules, places } = this.#derive();
+    const denies = rules.filter(
+      ({ effect, tool, payload }) => effect === "deny" && tool === "Read" && payload !== null,
+    );
+    const named = denies.map((rule) => namedPlaces(rule, places));
+    const open = named.some(({ isPattern }) => isPattern);
+    return {
+      paths: named.flatMap(({ paths }) => paths),
+      denies: open ? (path) => this.hidesPath(path) : null,
+    };
   }
 
   async addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void> {

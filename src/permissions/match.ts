@@ -53,6 +53,19 @@ export function governsPlace(rule: Rule, place: Place, places: Places, searches 
   });
 }
 
+/** The files and folders a rule names without wildcards, a final `/**` aside; `isPattern`: it may mean others as well. */
+export function namedPlaces({ payload }: Rule, places: Places): { paths: string[]; isPattern: boolean } {
+  if (payload === null) return { paths: [], isPattern: false };
+  const patterns = filePatterns(payload, places, "broad").map((pattern) =>
+    pattern.at(-1) === "**" ? pattern.slice(0, -1) : pattern,
+  );
+  const named = patterns.filter((pattern) => pattern.every((part) => !/[*?[]/.test(part.replace(/\\./g, ""))));
+  return {
+    paths: named.filter(({ length }) => length > 0).map((parts) => `/${parts.join("/").replace(/\\(.)/g, "$1")}`),
+    isPattern: named.length < patterns.length,
+  };
+}
+
 /** Absolute patterns of a payload: relative ones from cwd and the project root; without a slash, at any depth. */
 function filePatterns(payload: string, places: Places, side: "strict" | "broad"): string[][] {
   const key = `${side} ${payload}`;

@@ -76,6 +76,12 @@ export interface ExplainingChecker extends PermissionChecker {
 }
 
 /** Decides calls for one process. Live: mode and session rules may change between calls. */
+export interface DeniedReads {
+  /** Absolute. */
+  paths: string[];
+  denies: ((path: string) => boolean) | null;
+}
+
 export interface PermissionChecker {
   readonly mode: PermissionMode;
   /** Where the mode came from, for display ("flag", "user settings", "default"). */
@@ -84,6 +90,8 @@ export interface PermissionChecker {
   check(tool: string, targets: PermissionTarget[]): Promise<Verdict>;
   /** A deny rule forbids reading this absolute path, so searches leave it out. */
   hidesPath(path: string): boolean;
+  /** The same for who must know beforehand: places that rules name, and `hidesPath` when some are patterns. */
+  deniedReads(): DeniedReads;
   /** Adds a rule for this process, or saves it to the scope's settings file. */
   addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void>;
   /** Effective rules with their source, for `/permissions`. */

@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
-import { openMemoryFile } from "@/lib/memory-file.ts";
+import { type InputDescriptor, withInputs } from "@/lib/input-descriptors.ts";
 import { openPipe } from "@/lib/pipe.ts";
-import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
+import { isGroupAlive, killTagged, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
 import type { Sandbox } from "@/sandbox/types.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
@@ -80,28 +80,33 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   const running = new Set<RunningShell>();
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
+  /** Start of the tags of confined commands, once there was one. */
+  let allTags: string | null = null;
 
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
     const confined = command.unconfined ? null : sandbox.confine(plain);
-    const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
+    const { argv, inputs = [] }: { argv: string[]; inputs?: readonly InputDescriptor[] } = confined ?? plain;
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
+    const tag = confined?.tag;
+    if (tag) {
+      watchdog.tagged(tag.all);
+      allTags = tag.all;
+    }
     let child: Spawned & Pick<RunningShell, "write">;
-    const files: number[] = [];
     try {
-      for (const bytes of inputs) files.push(openMemoryFile(bytes));
       const env: Record<string, string> = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
       if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
-      child = command.terminal
-        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
-        : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes);
+      child = withInputs(inputs, (files) =>
+        command.terminal
+          ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
+          : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes),
+      );
     } catch (error) {
       confined?.release();
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
-    } finally {
-      for (const fd of files) closeSync(fd);
     }
     if (confined) void child.exited.then(confined.release);
     watchdog.started(mark, child.pid);
@@ -116,7 +121,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
       closed: child.closed,
       explain: (end) => confined?.explain(end) ?? null,
       kill: () => {
-        killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
+        killed ??= killTree({ pid: child.pid, mark, leaderGone, tag: tag?.own }, PAUSES).then(child.stopReading);
         return killed;
       },
       ...(child.write && { write: child.write }),
@@ -154,6 +159,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
       const groups = [...remaining];
       remaining.clear();
       await Promise.all(groups.map(([mark, pid]) => killTree({ pid, mark, groupOnly: true }, PAUSES)));
+      if (allTags !== null) await killTagged(allTags, PAUSES);
       watchdog.close();
     },
   };
