@@ -101,6 +101,7 @@ async function runTool(call: ApprovedCall, deps: ExecuteDeps): Promise<ToolOutco
     const result = await call.tool.run(call.args, {
       ...deps.context,
       toolCallId: call.info.toolCallId,
+      allowedFor: call.targets,
       ...(call.proven && { proven: call.proven }),
       onOutput: (text) =>
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),

@@ -160,7 +160,7 @@ class Checker implements ExplainingChecker {
           tool,
           behavior: verdict.behavior,
           mode,
-          targets: wanted,
+          targets: wanted.map(withoutTypedText),
           ...(verdict.behavior === "allow" && verdict.run && { run: verdict.run.command }),
           trace: verdict.trace,
         }),
@@ -319,7 +319,7 @@ class Checker implements ExplainingChecker {
       };
     const findOpen: FindOpen = (command, cwd) => {
       const open: ReturnType<FindOpen> = [];
-      walkCommands(command, cwd, context, { onOpen: (part) => open.push(part) });
+      walkCommands({ kind: "shell", command, cwd }, context, { onOpen: (part) => open.push(part) });
       return open;
     };
     return {
@@ -340,6 +340,12 @@ class Checker implements ExplainingChecker {
       },
     };
   }
+}
+
+/** Passwords are typed, too: a log has none of it. */
+function withoutTypedText(target: PermissionTarget): PermissionTarget {
+  if (target.kind !== "shell" || !target.typed) return target;
+  return { ...target, command: `<${target.command.length} characters>` };
 }
 
 /** A call runs one command at most; other targets (its directory) do not change what is proven about it. */

@@ -112,7 +112,7 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
       return { kind: "file", target, place: toPlace(target.path, places.cwd, places), writes };
     }
     case "shell": {
-      const call = toShellCall(target.command);
+      const call = toShellCall(target.command, target.typed);
       let proof: Proof | undefined;
       const prove = () => {
         proof ??= proveReadOnly(call.plain, target.cwd, context);
@@ -133,7 +133,8 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
 function askByDefault(subject: Subject, mode: PermissionMode): Step {
   const what = {
     file: "before it changes files",
-    shell: "before it runs commands",
+    shell:
+      subject.kind === "shell" && subject.call.typed ? "before it types into a program" : "before it runs commands",
     url: "before it fetches from the network",
     tool: subject.kind === "tool" ? `before it uses ${subject.target.name}` : "",
     none: "before everything",
@@ -219,6 +220,7 @@ function suspectHiddenDeny(subject: Subject, { rules }: DecisionContext): Step |
   const { call } = subject;
   const hidden =
     (denied(["Bash"]) && call.scan.dynamic) ||
+    (denied(FILE_RULES) && call.typed?.reshaped) ||
     // Text nobody understands, and that expands nothing, says what it says.
     (denied(FILE_RULES) && call.scan.uncertain && /[$`*?[{~]/.test(call.command));
   if (!hidden) return null;
@@ -314,7 +316,7 @@ function findShellAllow(
   { call, cwd }: Extract<Subject, { kind: "shell" }>,
   context: DecisionContext,
 ): EffectiveRule | undefined {
-  const whole = allows.find((rule) => allowsEveryCommand(rule) || allowsText(rule, call.command));
+  const whole = allows.find((rule) => allowsEveryCommand(rule) || (!call.typed && allowsText(rule, call.command)));
   if (whole || !call.plain.ok) return whole;
   const commands = call.plain.items.flatMap((item) => item.commands);
   if (!commands.some((command) => allows.some((rule) => allowsCommand(rule, command)))) return undefined;
@@ -337,8 +339,12 @@ export interface CommandVisitor {
 
 /** Goes through the commands of a plain text, saying of each whether a rule covers it, a proof allows it, or neither.
  *  Returns why the text is not plain; "" when it is. */
-export function walkCommands(command: string, cwd: string, context: DecisionContext, visitor: CommandVisitor): string {
-  const { plain } = toShellCall(command);
+export function walkCommands(
+  { command, cwd, typed }: Extract<PermissionTarget, { kind: "shell" }>,
+  context: DecisionContext,
+  visitor: CommandVisitor,
+): string {
+  const { plain } = toShellCall(command, typed);
   if (!plain.ok) return plain.why;
   const allows = context.rules.filter(({ effect }) => effect === "allow");
   const isStrict = context.mode === "strict";

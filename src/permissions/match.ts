@@ -10,7 +10,7 @@ import { type ShellScan, scanShell } from "@/shell/scan.ts";
 import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
-import type { PermissionTarget } from "./types.ts";
+import type { PermissionTarget, TypedText } from "./types.ts";
 import { matchWildcards } from "./wildcard.ts";
 
 type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
@@ -105,17 +105,21 @@ export interface ShellCall {
   readonly scan: ShellScan;
   /** Text without quotes, for what is not certain. */
   readonly flat: string;
+  readonly typed?: TypedText | undefined;
 }
 
 /** The scan is only made when a rule or a program needs it; most checks do not. */
-export function toShellCall(command: string): ShellCall {
+export function toShellCall(command: string, typed?: TypedText): ShellCall {
   const parse = parseShell(command);
   let [scan, flat]: [ShellScan | undefined, string | undefined] = [undefined, undefined];
   return {
     command,
-    plain: toPlain(parse),
+    typed,
+    plain: typed ? TYPED : toPlain(parse),
     get scan() {
       scan ??= scanShell(command, parse);
+      // A program that is no shell may run what no shell would see in the text.
+      if (typed) scan = { ...scan, uncertain: true, dynamic: scan.dynamic || typed.reshaped };
       return scan;
     },
     get flat() {
@@ -124,6 +128,8 @@ export function toShellCall(command: string): ShellCall {
     },
   };
 }
+
+const TYPED: Plain = { ok: false, why: "typed into a running program" };
 
 export function allowsEveryCommand(rule: Rule): boolean {
   return rule.tool === "Bash" && (rule.payload === null || [":*", "*", "**"].includes(rule.payload));

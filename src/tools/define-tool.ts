@@ -29,6 +29,8 @@ export interface ToolContext {
   services: ToolServices;
   /** Shell tools run this in the place of what the model wrote: it was allowed because this only reads. */
   proven?: ProvenCommand;
+  /** The targets the decision was about; absent when a call is made without one. */
+  allowedFor?: readonly PermissionTarget[];
   /** Live output for people (shell tools); never what the model reads. */
   onOutput(text: string): void;
 }

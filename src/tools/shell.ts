@@ -38,6 +38,8 @@ export interface ShellCommand {
 
 export interface RunningShell {
   readonly pid: number;
+  /** It runs in a sandbox. */
+  readonly confined: boolean;
   /** Exit code of the shell itself; 128 + n when signal n ended it. Never rejects. */
   readonly exited: Promise<number>;
   /** Resolves when the last process holding the output has closed it. Never rejects. */
@@ -112,6 +114,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
     });
     const shell: RunningShell = {
       pid: child.pid,
+      confined: confined !== null,
       exited: child.exited,
       closed: child.closed,
       explain: (end) => confined?.explain(end) ?? null,

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { jsonLines, runLetta, type TempHome, tempHome } from "../support/binary.ts";
 import { type ScriptedToolCall, startModelServer } from "../support/model-server.ts";
 import { CHAT, callTools, headless, PROTOCOLS, type ProtocolSetup } from "../support/protocols.ts";
+import { workingBackends } from "../support/sandbox-world.ts";
 
 const FILES = {
   "price.sh": '# Price with tax.\r\nprice() {\r\n  echo $(($1 * 12 / 100))\r\n}\r\nprice "$1"',
@@ -169,6 +170,43 @@ test("a program on a terminal asks, is answered, and does not outlive letta", as
   const pid = Number(readFileSync(join(home.workdir, "pid"), "utf8"));
   expect(() => process.kill(pid, 0)).toThrow();
 });
+
+/** Starts a shell on a terminal, types these texts at once, and returns what the model was told of each. */
+async function typeInto(home: TempHome, flags: string[], texts: string[]): Promise<string[]> {
+  await using server = await startModelServer((request, index) => {
+    const start = { cmd: "PS1= bash --norc --noprofile", tty: true, login: false, yield_time_ms: 1000 };
+    if (index === 0) return { toolCalls: [{ name: "exec_command", args: start }] };
+    if (index > 1) return { text: "done" };
+    const session = /session ID (\d+)/.exec(request.toolResults[0]!.text)![1];
+    const args = { session_id: Number(session), yield_time_ms: 1000 };
+    return { toolCalls: texts.map((chars) => ({ name: "write_stdin", args: { ...args, chars } })) };
+  });
+  const { args, env } = headless(server.url, [...flags, "go"], CHAT, "codex");
+  await runLetta(args, { home, env });
+  return server.requests[2]!.toolResults.slice(1).map(({ text }) => text);
+}
+
+test("deny rules hold for what is typed into a shell, in pieces too, whatever the mode", async () => {
+  using home = tempHome();
+  writeFileSync(join(home.workdir, "keep"), "");
+  const flags = ["--yolo", "--disallowedTools", "Bash(rm:*)"];
+  const [whole, begin, rest, other] = await typeInto(home, flags, ["rm keep\n", "r", "m keep\n", "\u0003"]);
+  expect(whole).toContain("Permission denied by rule: Bash(rm:*)");
+  expect(begin).toContain("running with session ID");
+  expect(rest).toContain("nothing was typed. Call again.");
+  expect(other).toContain("running with session ID");
+  expect(readdirSync(home.workdir)).toEqual(["keep"]);
+});
+
+test.skipIf((await workingBackends()).length === 0)(
+  "a confined session may be typed into without a person",
+  async () => {
+    using home = tempHome();
+    const [result] = await typeInto(home, ["--sandbox", "workspace"], ["echo typed > made; echo $((6 * 7))\n"]);
+    expect(result).toContain("42");
+    expect(readFileSync(join(home.workdir, "made"), "utf8")).toBe("typed\n");
+  },
+);
 
 test("letta tools list shows a set as its models see it", async () => {
   const { stdout } = await runLetta(["tools", "list", "--toolset", "codex_snake", "--json"]);
