@@ -65,7 +65,7 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
   if (deps.hooks.follows(call, result)) {
     deps.journal.setState(deps.conversationKey, id, "done", toItem(call, result, deps));
     const feedback = await deps.hooks.after(call, result);
-    result.output = withFeedback(result.output, feedback.map(deps.redact));
+    result.output = withFeedback(result.output, feedback);
   }
   return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
 }

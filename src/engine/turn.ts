@@ -420,7 +420,7 @@ export class TurnDriver {
       });
       const aborted = this.#aborted();
       if (aborted) return aborted;
-      if (objection !== null) return { messages: [userInput((await this.deps.openRedaction())(objection))] };
+      if (objection !== null) return { messages: [userInput(objection)] };
       return { status: "completed", stopReason: "end_turn" };
     }
     if (outcome.stopReason === "cancelled") return interruptedEnding();

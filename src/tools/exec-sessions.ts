@@ -130,7 +130,9 @@ class ShellSession implements ExecSession {
   }
 
   take(): string {
-    const text = takeTail(this.#unread + this.#text.takeOpenLine(), EXEC_UNREAD_CHARS);
+    const isOver = this.exitCode !== undefined && !this.isHeld;
+    const rest = isOver ? this.#text.finish().text : this.#text.takeOpenLine();
+    const text = takeTail(this.#unread + rest, EXEC_UNREAD_CHARS);
     this.#unread = "";
     if (this.exitCode !== undefined) this.onOver();
     return text;
