@@ -33,7 +33,7 @@ import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry, type ToolSelection } from "@/tools/registry.ts";
 import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
 import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
-import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
+import { resolveToolset, type ToolsetChoice, type ToolsWish } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
@@ -110,6 +110,8 @@ export interface ToolRequest {
   model: string | null;
   /** A person can answer. */
   interactive: boolean;
+  /** What this request wants beside. */
+  tools?: ToolsWish | undefined;
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -167,13 +169,23 @@ export async function openApp(options: AppOptions): Promise<App> {
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
-  const toSelection = ({ agentId, conversationId, model, interactive }: ToolRequest): ToolSelection => ({
+  const toSelection = ({
+    agentId,
+    conversationId,
+    model,
+    interactive,
+    tools: wish = {},
+  }: ToolRequest): ToolSelection => ({
     toolset: resolveToolset(model, [
+      wish.toolset,
       options.toolset,
       findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
     ]),
     ...(options.tools && { only: options.tools }),
-    interactive,
+    ...(wish.include && { include: wish.include }),
+    ...(wish.only && { allowlist: wish.only }),
+    interactive: interactive && !wish.withoutQuestions,
+    resident: interactive,
   });
   const app: Omit<App, "engine"> = {
     ...core,

@@ -27,7 +27,7 @@ export interface Engine {
   compact(conversation: ConversationRef, settings?: CompactionSettings): Promise<CompactResult>;
 }
 
-export type ToolsRequest = ConversationRef & { model: string; approver: TurnInput["approver"] };
+export type ToolsRequest = ConversationRef & { model: string } & Pick<TurnInput, "approver" | "tools">;
 
 export interface EngineDeps {
   backend: Backend;

@@ -91,6 +91,8 @@ export interface Tool<Args = never> {
   readonly suggestions?: readonly RuleSuggestion[];
   /** Left out when nobody can answer. */
   readonly interactive: boolean;
+  /** What it brings comes between turns: left out where the process ends with its turn. */
+  readonly resident?: boolean;
   /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
   run(args: Args, context: ToolContext): Promise<ToolResult | string>;
 }
@@ -114,6 +116,7 @@ export interface ToolSpec<Schema extends GenericSchema> {
   alwaysAsk?: boolean;
   suggestions?: readonly RuleSuggestion[];
   interactive?: boolean;
+  resident?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
 }
 
@@ -140,6 +143,7 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
     alwaysAsk: spec.alwaysAsk ?? false,
     ...(spec.suggestions && { suggestions: spec.suggestions }),
     interactive: spec.interactive ?? false,
+    ...(spec.resident && { resident: true }),
     run: spec.run,
   };
 }

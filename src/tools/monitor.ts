@@ -38,8 +38,9 @@ export const monitorTool = defineTool({
       : [{ kind: "url", url: source.url.href }];
   },
   title: (args) => args.description,
-  // Its events come between turns: a run that ends with its answer would never see one.
-  interactive: true,
+  // A run that ends with its answer would end the watch before most events; a command in the background and TaskOutput
+  // serve there.
+  resident: true,
   run: async (args, context) => {
     const { services, agentId, conversationId } = context;
     const source = sourceOf(args);

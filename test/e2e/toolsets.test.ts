@@ -208,6 +208,26 @@ test.skipIf((await workingBackends()).length === 0)(
   },
 );
 
+test("with lines in both directions, a message chooses the tools of its turn", async () => {
+  await using server = await startModelServer(Array.from({ length: 4 }, () => ({ text: "ok" })));
+  const lines = [
+    {},
+    { client_toolset: { base: "codex_snake", include: ["Glob"] }, exclude_interactive_tools: true },
+    { client_tool_allowlist: ["Read", "apply_patch", "unknown_here"] },
+    { client_tool_allowlist: [] },
+  ].map((wish, index) => JSON.stringify({ type: "user", message: { content: `message ${index}` }, ...wish }));
+  const { args, env } = headless(server.url, ["--input-format", "stream-json", "--output-format", "stream-json"]);
+  const run = await runLetta(args, { env, stdin: `${lines.join("\n")}\n` });
+  expect(run).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining("Error") });
+  const [plain, wished, only, none] = server.requests.map(({ toolNames }) => toolNames);
+  expect(plain).toEqual(expect.arrayContaining(["Bash", "Monitor", "AskUserQuestion"]));
+  expect(wished).toEqual(expect.arrayContaining(["exec_command", "apply_patch", "Glob"]));
+  expect(wished).not.toContain("Bash");
+  expect(wished).not.toContain("AskUserQuestion");
+  expect(only).toEqual(["Read", "apply_patch"]);
+  expect(none).toEqual([]);
+});
+
 test("letta tools list shows a set as its models see it", async () => {
   const { stdout } = await runLetta(["tools", "list", "--toolset", "codex_snake", "--json"]);
   expect((JSON.parse(stdout) as { data: { name: string }[] }).data.map(({ name }) => name)).toEqual([
