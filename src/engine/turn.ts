@@ -279,6 +279,7 @@ export class TurnDriver {
       const stream = this.deps.backend.sendMessages({ agentId, conversationId }, body, {
         signal: this.control.signal,
         fence: lease.fence,
+        beforeCompaction: (about) => this.#hooks.compaction(about),
       });
       const outcome = await drainStream(stream, this.control.id, (event) => this.#watch(event));
       if (outcome.runId && !this.#runIds.includes(outcome.runId)) this.#runIds.push(outcome.runId);
@@ -304,7 +305,6 @@ export class TurnDriver {
     if (event.type === "reasoning_delta") this.#reasoning += event.text;
     if (event.type === "compaction") this.deps.rearmReminders(this.key);
     await this.control.emit(event);
-    if (event.type === "compaction") await this.#hooks.compaction();
   }
 
   /** Once the backend has taken the results, the journal need not remember them. */
