@@ -158,8 +158,9 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...(services.background.directory ? [services.background.directory] : []),
     ],
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
-    guardedFiles: () =>
-      hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
+    guardedFiles: (startedIn) =>
+      hookScripts(hooks.list(), { cwd: startedIn, projectRoot: settings.projectRoot, home: paths.home }),
+    currentDirectory: () => app.cwd,
     ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));

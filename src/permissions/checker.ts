@@ -50,8 +50,11 @@ export interface PermissionCheckerOptions {
   readableDirectories?: () => string[];
   /** What the sandbox makes unnecessary to ask. Default: nothing. */
   confinement?: { shell: boolean; edits: boolean };
-  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings or trust change. */
-  guardedFiles?: () => string[];
+  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings, trust or the directory
+   *  they start in change. */
+  guardedFiles?: (startedIn: string) => string[];
+  /** Where the conversation is now. Default: `cwd`. */
+  currentDirectory?: () => string;
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
   /** Also for what is allowed. */
@@ -250,6 +253,7 @@ class Checker implements ExplainingChecker {
       trust.revision,
       this.#session,
       this.#chosen,
+      this.#options.currentDirectory?.(),
       ...this.#readable(),
     ];
     if (this.#derived?.key.length === key.length && key.every((part, index) => part === this.#derived?.key[index]))
@@ -277,7 +281,7 @@ class Checker implements ExplainingChecker {
   }
 
   #places(): Places {
-    const { settings, trust, paths, cwd, realpath } = this.#options;
+    const { settings, trust, paths, cwd, realpath, currentDirectory = () => cwd } = this.#options;
     const fromProject = (source: "project" | "local") =>
       (settings[source].permissions?.additionalDirectories ?? []).filter((value) =>
         trust.accepts({ source, key: "permissions.additionalDirectories", value }),
@@ -293,7 +297,7 @@ class Checker implements ExplainingChecker {
       projectRoot: settings.projectRoot,
       additionalDirectories: additional.map((path) => expandHome(path, paths.home)),
       readable: this.#readable(),
-      guarded: this.#options.guardedFiles?.() ?? [],
+      guarded: this.#options.guardedFiles?.(currentDirectory()) ?? [],
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.local],
       caseInsensitive: process.platform === "darwin" || process.platform === "win32",

@@ -3,7 +3,7 @@
 
 import { isAbsolute } from "node:path";
 import { isHarmlessRedirect, type PlainCommand } from "@/shell/plain.ts";
-import { findBreaker, isForkBomb } from "./breakers.ts";
+import { directoriesOf, findBreaker, isForkBomb } from "./breakers.ts";
 import {
   allowsCommand,
   allowsEveryCommand,
@@ -11,6 +11,7 @@ import {
   allowsText,
   coversTool,
   coversUrl,
+  globWords,
   governsFile,
   governsPlace,
   governsShell,
@@ -193,24 +194,32 @@ function denyPathsOfShell(
     ({ tool, payload }) => FILE_RULES.includes(tool) && payload !== null && payload !== "**",
   );
   if (fileRules.length === 0) return null;
-  const words = pathWords(call, cwd);
-  if (!words)
-    return {
-      behavior: "ask",
-      reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
-    };
-  for (const word of words) {
-    const place = toPlace(expandHome(word, places.home), cwd, places);
-    const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
-    if (rule)
+  const named = pathWords(call);
+  let looked = 0;
+  for (const directory of directoriesOf(call.scan.commands, cwd, places)) {
+    const found = globWords(call, directory);
+    const words = named && found ? [...named, ...found] : [];
+    looked += words.length;
+    if (!named || !found || looked > MAX_LOOKED)
       return {
-        behavior: "deny",
-        reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+        behavior: "ask",
+        reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
       };
+    for (const word of words) {
+      const place = toPlace(expandHome(word, places.home), directory, places);
+      const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
+      if (rule)
+        return {
+          behavior: "deny",
+          reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+        };
+    }
   }
   return null;
 }
 
+/** Files of one call, in all directories it may go to. */
+const MAX_LOOKED = 1_024;
 const FILE_RULES = ["Read", "Edit", "Write"];
 
 /** An expansion may spell what a deny rule forbids: no mode and no allow rule may wave it through. */

@@ -257,21 +257,13 @@ function isMentioned(pattern: ShellPattern, flat: string): boolean {
 const MAX_PATH_WORDS = 512;
 const MAX_GLOBS = 16;
 
-/** Words of a command that may name files: operands, values of options, redirect targets, files a glob stands for. Null
- *  when there are too many. */
-export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string[] | null {
+/** Words of a command that may name files: operands, values of options, redirect targets. Null when there are too many. */
+export function pathWords({ scan, plain, flat }: ShellCall): string[] | null {
   const words = new Set<string>();
   for (const { argv, writes } of scan.commands) {
     for (let at = 1; at < argv.length; at++) addPathWord(words, argv[at]!);
     for (const file of writes) addPathWord(words, file);
     if (words.size > MAX_PATH_WORDS) return null;
-  }
-  const globs = [...new Set(scan.globs)];
-  if (globs.length > MAX_GLOBS) return null;
-  for (const pattern of globs) {
-    const names = expandGlob(pattern, cwd);
-    if (!names) return null;
-    for (const name of names) addPathWord(words, name);
   }
   // A file that is read from: `cat <.env`.
   if (plain.ok)
@@ -279,6 +271,20 @@ export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string
       for (const { redirects } of commands) for (const { target } of redirects) addPathWord(words, target.text);
   if (scan.uncertain || !plain.ok) for (const word of flat.split(/[\s;|&<>()`]+/)) addPathWord(words, word);
   return words.size > MAX_PATH_WORDS ? null : [...words];
+}
+
+/** The files its globs stand for in a directory. Null when there are too many. */
+export function globWords({ scan }: ShellCall, directory: string): string[] | null {
+  const globs = [...new Set(scan.globs)];
+  if (globs.length > MAX_GLOBS) return null;
+  const words = new Set<string>();
+  for (const pattern of globs) {
+    const names = expandGlob(pattern, directory);
+    if (!names) return null;
+    for (const name of names) addPathWord(words, name);
+    if (words.size > MAX_PATH_WORDS) return null;
+  }
+  return [...words];
 }
 
 function addPathWord(words: Set<string>, word: string): void {
