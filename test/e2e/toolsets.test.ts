@@ -62,7 +62,8 @@ function contents(home: TempHome): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(home.workdir, name), "utf8")]));
 }
 
-async function fixWith(hands: Hands, setup: ProtocolSetup, toolset: string) {
+/** `settings` chooses the set for the agent instead of a flag. */
+async function fixWith(hands: Hands, setup: ProtocolSetup, toolset: string, by: "flag" | "settings" = "flag") {
   using home = tempHome();
   project(home);
   await using server = await startModelServer([
@@ -73,10 +74,29 @@ async function fixWith(hands: Hands, setup: ProtocolSetup, toolset: string) {
     { text: "Fixed." },
   ]);
   const flags = ["--yolo", "--output-format", "stream-json", "fix the test"];
-  const { args, env } = headless(server.url, flags, setup, toolset);
+  const { args, env } = headless(server.url, flags, setup, by === "flag" ? toolset : undefined);
+  if (by === "settings") {
+    const created = await runLetta(["agents", "create", "--format", "json"], { home, env });
+    const { id: agentId } = JSON.parse(created.stdout) as { id: string };
+    const baseUrl = `local:${join(home.path, ".letta/local")}`;
+    await Bun.write(
+      join(home.path, ".letta/settings.json"),
+      JSON.stringify({ agents: [{ agentId, baseUrl, toolset }] }),
+    );
+    args.splice(args.indexOf("--toolset"), 2, "--agent", agentId);
+  }
   const run = await runLetta(args, { home, env });
   return { run, requests: server.requests, files: contents(home) };
 }
+
+test.each(Object.keys(HANDS))("%s, chosen in the settings, does the same", async (toolset) => {
+  const { run, requests, files } = await fixWith(HANDS[toolset]!, CHAT, toolset, "settings");
+  expect({ exitCode: run.exitCode, stderr: run.stderr }).toEqual({ exitCode: 0, stderr: "" });
+  expect(files).toEqual({ ...FILES, "price.sh": FIXED });
+  expect(requests.at(-1)!.toolResults.at(-1)!.text).toContain("passed");
+  const used = Object.values(HANDS[toolset]!).map(({ name }) => name);
+  expect(requests[0]!.toolNames).toEqual(expect.arrayContaining(used));
+});
 
 describe.each([
   ...Object.keys(HANDS).map((toolset) => [toolset, CHAT, toolset, HANDS[toolset]!] as const),
