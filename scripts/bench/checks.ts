@@ -25,6 +25,8 @@ const HOSTILE = [
   "cat ".concat("*/* ".repeat(4_000)),
   ">a".repeat(8_000),
   "eval '".repeat(2_500),
+  "cd a; touch b; ".repeat(6_000),
+  Array.from({ length: 500 }, (_, index) => `cd d${index % 20}; cat f${index}`).join("; "),
 ];
 
 export interface CheckSpeed {

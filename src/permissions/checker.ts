@@ -54,8 +54,11 @@ export interface PermissionCheckerOptions {
   readableDirectories?: () => string[];
   /** What the sandbox makes unnecessary to ask. Default: nothing. */
   confinement?: { shell: boolean; edits: boolean };
-  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings or trust change. */
-  guardedFiles?: () => string[];
+  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings, trust or the directory
+   *  they start in change. */
+  guardedFiles?: (startedIn: string) => string[];
+  /** Where the conversation is now. Default: `cwd`. */
+  currentDirectory?: () => string;
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
   /** Also for what is allowed. */
@@ -164,7 +167,7 @@ class Checker implements ExplainingChecker {
           tool,
           behavior: verdict.behavior,
           mode,
-          targets: wanted,
+          targets: wanted.map(withoutTypedText),
           ...(verdict.behavior === "allow" && verdict.run && { run: verdict.run.command }),
           trace: verdict.trace,
         }),
@@ -267,6 +270,7 @@ class Checker implements ExplainingChecker {
       trust.revision,
       this.#session,
       this.#chosen,
+      this.#options.currentDirectory?.(),
       ...this.#readable(),
     ];
     if (this.#derived?.key.length === key.length && key.every((part, index) => part === this.#derived?.key[index]))
@@ -294,7 +298,7 @@ class Checker implements ExplainingChecker {
   }
 
   #places(): Places {
-    const { settings, trust, paths, cwd, realpath } = this.#options;
+    const { settings, trust, paths, cwd, realpath, currentDirectory = () => cwd } = this.#options;
     const fromProject = (source: "project" | "local") =>
       (settings[source].permissions?.additionalDirectories ?? []).filter((value) =>
         trust.accepts({ source, key: "permissions.additionalDirectories", value }),
@@ -310,7 +314,7 @@ class Checker implements ExplainingChecker {
       projectRoot: settings.projectRoot,
       additionalDirectories: additional.map((path) => expandHome(path, paths.home)),
       readable: this.#readable(),
-      guarded: this.#options.guardedFiles?.() ?? [],
+      guarded: this.#options.guardedFiles?.(currentDirectory()) ?? [],
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.local],
       caseInsensitive: IGNORES_CASE,
@@ -338,7 +342,7 @@ class Checker implements ExplainingChecker {
       };
     const findOpen: FindOpen = (command, cwd) => {
       const open: ReturnType<FindOpen> = [];
-      walkCommands(command, cwd, context, { onOpen: (part) => open.push(part) });
+      walkCommands({ kind: "shell", command, cwd }, context, { onOpen: (part) => open.push(part) });
       return open;
     };
     return {
@@ -370,6 +374,12 @@ function findRealPaths(decided: { target: PermissionTarget; decision: Decision }
         : [],
     ),
   );
+}
+
+/** Passwords are typed, too: a log has none of it. */
+function withoutTypedText(target: PermissionTarget): PermissionTarget {
+  if (target.kind !== "shell" || !target.typed) return target;
+  return { ...target, command: `<${target.command.length} characters>` };
 }
 
 /** A call runs one command at most; other targets (its directory) do not change what is proven about it. */

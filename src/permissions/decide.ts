@@ -3,7 +3,7 @@
 
 import { isAbsolute } from "node:path";
 import { isHarmlessRedirect, type PlainCommand } from "@/shell/plain.ts";
-import { findBreaker, isForkBomb } from "./breakers.ts";
+import { directoriesOf, findBreaker, isForkBomb } from "./breakers.ts";
 import {
   allowsCommand,
   allowsEveryCommand,
@@ -11,6 +11,7 @@ import {
   allowsText,
   coversTool,
   coversUrl,
+  globWords,
   governsFile,
   governsPlace,
   governsShell,
@@ -115,7 +116,7 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
       return { kind: "file", target, place: toPlace(target.path, places.cwd, places), writes };
     }
     case "shell": {
-      const call = toShellCall(target.command);
+      const call = toShellCall(target.command, target.typed);
       let proof: Proof | undefined;
       const prove = () => {
         proof ??= proveReadOnly(call.plain, target.cwd, context);
@@ -136,7 +137,8 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
 function askByDefault(subject: Subject, mode: PermissionMode): Step {
   const what = {
     file: "before it changes files",
-    shell: "before it runs commands",
+    shell:
+      subject.kind === "shell" && subject.call.typed ? "before it types into a program" : "before it runs commands",
     url: "before it fetches from the network",
     tool: subject.kind === "tool" ? `before it uses ${subject.target.name}` : "",
     none: "before everything",
@@ -195,24 +197,32 @@ function denyPathsOfShell(
     ({ tool, payload }) => FILE_RULES.includes(tool) && payload !== null && payload !== "**",
   );
   if (fileRules.length === 0) return null;
-  const words = pathWords(call, cwd);
-  if (!words)
-    return {
-      behavior: "ask",
-      reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
-    };
-  for (const word of words) {
-    const place = toPlace(expandHome(word, places.home), cwd, places);
-    const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
-    if (rule)
+  const named = pathWords(call);
+  let looked = 0;
+  for (const directory of directoriesOf(call.scan.commands, cwd, places)) {
+    const found = globWords(call, directory);
+    const words = named && found ? [...named, ...found] : [];
+    looked += words.length;
+    if (!named || !found || looked > MAX_LOOKED)
       return {
-        behavior: "deny",
-        reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+        behavior: "ask",
+        reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
       };
+    for (const word of words) {
+      const place = toPlace(expandHome(word, places.home), directory, places);
+      const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
+      if (rule)
+        return {
+          behavior: "deny",
+          reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+        };
+    }
   }
   return null;
 }
 
+/** Files of one call, in all directories it may go to. */
+const MAX_LOOKED = 1_024;
 const FILE_RULES = ["Read", "Edit", "Write"];
 
 /** An expansion may spell what a deny rule forbids: no mode and no allow rule may wave it through. */
@@ -222,6 +232,7 @@ function suspectHiddenDeny(subject: Subject, { rules }: DecisionContext): Step |
   const { call } = subject;
   const hidden =
     (denied(["Bash"]) && call.scan.dynamic) ||
+    (denied(FILE_RULES) && call.typed?.reshaped) ||
     // Text nobody understands, and that expands nothing, says what it says.
     (denied(FILE_RULES) && call.scan.uncertain && /[$`*?[{~]/.test(call.command));
   if (!hidden) return null;
@@ -317,7 +328,7 @@ function findShellAllow(
   { call, cwd }: Extract<Subject, { kind: "shell" }>,
   context: DecisionContext,
 ): EffectiveRule | undefined {
-  const whole = allows.find((rule) => allowsEveryCommand(rule) || allowsText(rule, call.command));
+  const whole = allows.find((rule) => allowsEveryCommand(rule) || (!call.typed && allowsText(rule, call.command)));
   if (whole || !call.plain.ok) return whole;
   const commands = call.plain.items.flatMap((item) => item.commands);
   if (!commands.some((command) => allows.some((rule) => allowsCommand(rule, command)))) return undefined;
@@ -340,8 +351,12 @@ export interface CommandVisitor {
 
 /** Goes through the commands of a plain text, saying of each whether a rule covers it, a proof allows it, or neither.
  *  Returns why the text is not plain; "" when it is. */
-export function walkCommands(command: string, cwd: string, context: DecisionContext, visitor: CommandVisitor): string {
-  const { plain } = toShellCall(command);
+export function walkCommands(
+  { command, cwd, typed }: Extract<PermissionTarget, { kind: "shell" }>,
+  context: DecisionContext,
+  visitor: CommandVisitor,
+): string {
+  const { plain } = toShellCall(command, typed);
   if (!plain.ok) return plain.why;
   const allows = context.rules.filter(({ effect }) => effect === "allow");
   const isStrict = context.mode === "strict";

@@ -10,7 +10,7 @@ import { type ShellScan, scanShell } from "@/shell/scan.ts";
 import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
-import type { PermissionTarget } from "./types.ts";
+import type { PermissionTarget, TypedText } from "./types.ts";
 import { matchWildcards } from "./wildcard.ts";
 
 type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
@@ -118,17 +118,21 @@ export interface ShellCall {
   readonly scan: ShellScan;
   /** Text without quotes, for what is not certain. */
   readonly flat: string;
+  readonly typed?: TypedText | undefined;
 }
 
 /** The scan is only made when a rule or a program needs it; most checks do not. */
-export function toShellCall(command: string): ShellCall {
+export function toShellCall(command: string, typed?: TypedText): ShellCall {
   const parse = parseShell(command);
   let [scan, flat]: [ShellScan | undefined, string | undefined] = [undefined, undefined];
   return {
     command,
-    plain: toPlain(parse),
+    typed,
+    plain: typed ? TYPED : toPlain(parse),
     get scan() {
       scan ??= scanShell(command, parse);
+      // A program that is no shell may run what no shell would see in the text.
+      if (typed) scan = { ...scan, uncertain: true, dynamic: scan.dynamic || typed.reshaped };
       return scan;
     },
     get flat() {
@@ -137,6 +141,8 @@ export function toShellCall(command: string): ShellCall {
     },
   };
 }
+
+const TYPED: Plain = { ok: false, why: "typed into a running program" };
 
 export function allowsEveryCommand(rule: Rule): boolean {
   return rule.tool === "Bash" && (rule.payload === null || [":*", "*", "**"].includes(rule.payload));
@@ -264,21 +270,13 @@ function isMentioned(pattern: ShellPattern, flat: string): boolean {
 const MAX_PATH_WORDS = 512;
 const MAX_GLOBS = 16;
 
-/** Words of a command that may name files: operands, values of options, redirect targets, files a glob stands for. Null
- *  when there are too many. */
-export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string[] | null {
+/** Words of a command that may name files: operands, values of options, redirect targets. Null when there are too many. */
+export function pathWords({ scan, plain, flat }: ShellCall): string[] | null {
   const words = new Set<string>();
   for (const { argv, writes } of scan.commands) {
     for (let at = 1; at < argv.length; at++) addPathWord(words, argv[at]!);
     for (const file of writes) addPathWord(words, file);
     if (words.size > MAX_PATH_WORDS) return null;
-  }
-  const globs = [...new Set(scan.globs)];
-  if (globs.length > MAX_GLOBS) return null;
-  for (const pattern of globs) {
-    const names = expandGlob(pattern, cwd);
-    if (!names) return null;
-    for (const name of names) addPathWord(words, name);
   }
   // A file that is read from: `cat <.env`.
   if (plain.ok)
@@ -286,6 +284,20 @@ export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string
       for (const { redirects } of commands) for (const { target } of redirects) addPathWord(words, target.text);
   if (scan.uncertain || !plain.ok) for (const word of flat.split(/[\s;|&<>()`]+/)) addPathWord(words, word);
   return words.size > MAX_PATH_WORDS ? null : [...words];
+}
+
+/** The files its globs stand for in a directory. Null when there are too many. */
+export function globWords({ scan }: ShellCall, directory: string): string[] | null {
+  const globs = [...new Set(scan.globs)];
+  if (globs.length > MAX_GLOBS) return null;
+  const words = new Set<string>();
+  for (const pattern of globs) {
+    const names = expandGlob(pattern, directory);
+    if (!names) return null;
+    for (const name of names) addPathWord(words, name);
+    if (words.size > MAX_PATH_WORDS) return null;
+  }
+  return [...words];
 }
 
 function addPathWord(words: Set<string>, word: string): void {

@@ -10,12 +10,21 @@ export type PermissionTarget =
   /** `access` of a path as the tool will use it: absolute, `~` and `$VAR` already expanded (tools/paths.ts). */
   | { kind: "file"; family: "Read" | "Write" | "Edit" | "Glob" | "Grep" | "ListDir"; path: string }
   /** `unconfined`: outside the sandbox that commands run in here. */
-  | { kind: "shell"; command: string; cwd: string; unconfined?: boolean }
+  | { kind: "shell"; command: string; cwd: string; unconfined?: boolean; typed?: TypedText }
   | { kind: "url"; url: string }
   /** Anything else, by tool name, with its top-level string arguments for `Tool(key:value)` rules. */
   | { kind: "tool"; name: string; args: Record<string, unknown>; payload?: string }
   /** Touches nothing outside the harness (todo lists, own background tasks). */
   | { kind: "none" };
+
+/** The command is text typed into a program that runs already: a shell may run it, another program may mean anything by
+ *  it. What rules forbid it must not name; no rule for a command allows it, and no proof. */
+export interface TypedText {
+  /** The tool that types. */
+  tool: string;
+  /** Keys in it edit the line: what is run in the end is not what stands here. */
+  reshaped: boolean;
+}
 
 export type RuleSource = "managed" | "cli" | "session" | "local" | "project" | "user";
 export type RuleEffect = "allow" | "deny" | "ask" | "alwaysAsk";

@@ -3,7 +3,7 @@
 // them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { type InputDescriptor, withInputs } from "@/lib/input-descriptors.ts";
 import { openPipe } from "@/lib/pipe.ts";
@@ -28,8 +28,6 @@ export interface ShellCommand {
   shell?: string;
   /** As a login shell, which reads the user's profile. */
   login?: boolean;
-  /** A file stderr is appended to instead. */
-  stderrFile?: string;
   /** On a terminal of this size instead of a pipe without stdin. */
   terminal?: TerminalSize;
   /** Never in the sandbox: the user's own commands, and what a person let out of it. */
@@ -38,6 +36,8 @@ export interface ShellCommand {
 
 export interface RunningShell {
   readonly pid: number;
+  /** It runs in a sandbox. */
+  readonly confined: boolean;
   /** Exit code of the shell itself; 128 + n when signal n ended it. Never rejects. */
   readonly exited: Promise<number>;
   /** Resolves when the last process holding the output has closed it. Never rejects. */
@@ -117,6 +117,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
     });
     const shell: RunningShell = {
       pid: child.pid,
+      confined: confined !== null,
       exited: child.exited,
       closed: child.closed,
       explain: (end) => confined?.explain(end) ?? null,
@@ -174,30 +175,22 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  {
-    cwd,
-    env,
-    stdin,
-    stderrFile,
-    files,
-  }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile"> & { files: number[] },
+  { cwd, env, stdin, files }: Pick<ShellCommand, "cwd" | "env" | "stdin"> & { files: number[] },
   onBytes: OnBytes,
   onErrorBytes: OnBytes | undefined,
 ): Spawned {
   const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
   const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
-  const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
   let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
     const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdio: [input, out, stderrFd ?? err, ...files], detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdio: [input, out, err, ...files], detached: true });
   } catch (error) {
     for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
     for (const pipe of pipes) closeSync(pipe.writeFd);
-    if (stderrFd !== null) closeSync(stderrFd);
   }
   const streams =
     pipes.length > 0
