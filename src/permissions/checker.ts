@@ -3,6 +3,7 @@
 
 import { LettaError } from "@/lib/errors.ts";
 import { createGitConfigCheck } from "@/shell/git-config.ts";
+import { findSources, showsCredentials } from "@/shell/git-sources.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
@@ -20,6 +21,7 @@ import {
   toPlace,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
+import type { GitFacts } from "./shell-proof.ts";
 import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
   ExplainingChecker,
@@ -79,7 +81,7 @@ interface ListedRule {
 class Checker implements ExplainingChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
-  readonly #isGitHarmless = createGitConfigCheck();
+  readonly #git: GitFacts;
   readonly #findCwd: () => KnownDirectory;
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
@@ -94,6 +96,11 @@ class Checker implements ExplainingChecker {
   constructor(options: PermissionCheckerOptions) {
     this.#options = options;
     this.#findCwd = createDirectoryMemo(options.cwd);
+    this.#git = {
+      isHarmless: createGitConfigCheck(),
+      sources: findSources,
+      showsCredentials: (cwd) => showsCredentials(cwd, options.paths.home),
+    };
     const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>
       rules.map((rule) => ({ effect, rule: formatRule(requireRule(rule)), source: "cli" }));
     this.#cli = [...fromFlag("allow", options.allowedTools), ...fromFlag("deny", options.disallowedTools)];
@@ -181,7 +188,7 @@ class Checker implements ExplainingChecker {
       rules,
       places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
       confinement: this.#options.confinement ?? NO_CONFINEMENT,
-      isGitHarmless: this.#isGitHarmless,
+      git: this.#git,
     };
   }
 

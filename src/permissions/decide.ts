@@ -22,7 +22,7 @@ import { expandHome, isInWorkspace, type Place, type Places, toPlace } from "./p
 import { isProtected } from "./protected.ts";
 import { guardStores, protectStoresFromSearch, readStep } from "./reads.ts";
 import { formatRule, type Rule } from "./rules.ts";
-import { type Proof, proveReadOnly } from "./shell-proof.ts";
+import { type GitFacts, type Proof, proveReadOnly } from "./shell-proof.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
 
 export interface EffectiveRule extends Rule {
@@ -38,8 +38,7 @@ export interface DecisionContext {
   places: Places;
   /** What the sandbox that commands run in makes unnecessary to ask. */
   confinement: { shell: boolean; edits: boolean };
-  /** May reading commands of git be trusted to start no program in this directory? */
-  isGitHarmless(cwd: string): boolean;
+  git: GitFacts;
 }
 
 export interface Decision {

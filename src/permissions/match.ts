@@ -53,6 +53,27 @@ export function governsPlace(rule: Rule, place: Place, places: Places, searches 
   });
 }
 
+/** Names at any depth that the rule is about, when it is about nothing else; null otherwise. */
+export function findNames(payload: string): string[] | null {
+  const names = expandBraces(payload)?.map((name) => /^(?:\*\*\/)?([\w.*@+-]+)\/?$/.exec(name)?.[1]);
+  return names?.every((name) => name !== undefined && name !== "**") ? (names as string[]) : null;
+}
+
+/** Could the rule be about something in this folder? */
+export function mayGovernBelow(rule: Rule, { lexical, real }: Place, places: Places): boolean {
+  if (rule.payload === null) return true;
+  const patterns = filePatterns(rule.payload, places, "broad");
+  return [lexical, real].some((path) => {
+    const segments = splitPath(fold(path, places.caseInsensitive));
+    return patterns.some((pattern) => {
+      const differs = pattern.findIndex(
+        (part, at) => part === "**" || at >= segments.length || !matchName(part, segments[at]!),
+      );
+      return differs === -1 || differs >= segments.length || pattern[differs] === "**";
+    });
+  });
+}
+
 /** Absolute patterns of a payload: relative ones from cwd and the project root; without a slash, at any depth. */
 function filePatterns(payload: string, places: Places, side: "strict" | "broad"): string[][] {
   const key = `${side} ${payload}`;

@@ -15,20 +15,29 @@ export interface OptionTable {
   longValued?: string[];
   /** `-5`. */
   number?: boolean;
+  /** Single dash options whose value is glued and one of few, spelled in full: `-uno`. */
+  whole?: string[];
 }
 
 export interface ParsedOptions {
   operands: string[];
+  /** How many of the operands stand before `--`; null without one. */
+  beforeDashes: number | null;
+  /** Everything else in its order, without `--`. */
+  options: string[];
   /** Names of the options that were given. */
   given: Set<string>;
 }
 
 export function parseOptions(table: OptionTable, args: string[]): ParsedOptions | { why: string } {
   const operands: string[] = [];
+  const options: string[] = [];
+  let beforeDashes: number | null = null;
   const given = new Set<string>();
   for (let index = 0; index < args.length; index++) {
     const arg = args[index]!;
     if (arg === "--") {
+      beforeDashes = operands.length;
       operands.push(...args.slice(index + 1));
       break;
     }
@@ -37,8 +46,13 @@ export function parseOptions(table: OptionTable, args: string[]): ParsedOptions 
       operands.push(arg);
       continue;
     }
+    options.push(arg);
     if (table.number && /^-\d+$/.test(arg)) continue;
-    if (table.glued?.includes(arg[1] ?? "") && /^-[A-Za-z]\d+$/.test(arg)) continue;
+    if (table.whole?.includes(arg)) continue;
+    if (table.glued?.includes(arg[1] ?? "") && /^-[A-Za-z]\d+$/.test(arg)) {
+      given.add(arg[1]!);
+      continue;
+    }
     const known = arg.startsWith("--") ? parseLong(table, arg, given) : parseShort(table, arg, given);
     if (known === "unknown") return { why: `option ${arg}` };
     if (known === "value-follows") {
@@ -46,9 +60,10 @@ export function parseOptions(table: OptionTable, args: string[]): ParsedOptions 
       if (index >= args.length) return { why: `${arg} without its value` };
       // Our idea of what takes a value must not be able to hide an option from us.
       if (args[index]!.startsWith("-")) return { why: `${arg} with a value that looks like an option` };
+      options.push(args[index]!);
     }
   }
-  return { operands, given };
+  return { operands, beforeDashes, options, given };
 }
 
 type Known = "known" | "unknown" | "value-follows";
