@@ -25,6 +25,13 @@ const HOSTILE = [
   "cat ".concat("*/* ".repeat(4_000)),
   ">a".repeat(8_000),
   "eval '".repeat(2_500),
+  "eval ".repeat(20_000),
+  "eval ".repeat(3_200),
+  "a".repeat(100_000),
+  `git show ${"a..".repeat(5_000)}`,
+  "bash -c ".repeat(12_500),
+  "cat <<a\n".repeat(2_000),
+  "cat ".concat("e\u0301/".repeat(5_000)),
 ];
 
 export interface CheckSpeed {

@@ -87,5 +87,5 @@ function toCommits(revision: string): string | null {
 
 /** The path of `HEAD:path`, `:path`, `:0:path`. What is written with `:/` or `:(` is something else, and no path of ours. */
 function pathOf(word: string): string | undefined {
-  return /^(?::[0-3]|[^:{}]*(?:\{[^:{}]*\})?[^:{}]*):([^/(!^:][\s\S]*|)$/.exec(word)?.[1];
+  return /^(?::[0-3]|[^:{}]*(?:\{[^:{}]*\}[^:{}]*)?):([^/(!^:][\s\S]*|)$/.exec(word)?.[1];
 }

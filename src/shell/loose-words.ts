@@ -23,6 +23,9 @@ export function unquoted(command: string): string {
 /** Longer text is not scanned further: what it runs counts as unknown. */
 export const MAX_SCAN = 65_536;
 
+/** Means the same inside and outside of quotes. */
+const ORDINARY = /[^\\'"`;|&<>()\s]+/y;
+
 export function splitLoosely(whole: string): LooseCommand[] {
   const text = whole.slice(0, MAX_SCAN);
   const commands: LooseCommand[] = [];
@@ -44,6 +47,12 @@ export function splitLoosely(whole: string): LooseCommand[] {
     current = { argv: [], writes: [] };
   };
   for (let at = 0; at < text.length; at++) {
+    ORDINARY.lastIndex = at;
+    if (ORDINARY.test(text)) {
+      word = (word ?? "") + text.slice(at, ORDINARY.lastIndex);
+      at = ORDINARY.lastIndex;
+      if (at >= text.length) break;
+    }
     const char = text[at]!;
     if (char === "\\" && quote !== "'") {
       at += 1;
