@@ -186,7 +186,7 @@ class Checker implements ExplainingChecker {
       mode,
       modeSource: source,
       rules,
-      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
+      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd) },
       confinement: this.#options.confinement ?? NO_CONFINEMENT,
       git: this.#git,
     };

@@ -174,7 +174,7 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
   const { commands, uncertain, globs } = call.scan;
-  if (commands.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
+  if (commands.some(({ argv }) => matchesByAnyName(pattern, argv))) return true;
   if (uncertain && isMentioned(pattern, call.flat)) return true;
   // A file may be called `push`, and `git p*` mean `git push`.
   const spelled = pattern.words.slice(1).some((word) => globs.some((glob) => matchesGlob(glob, word)));
@@ -248,8 +248,11 @@ function matchStars(pattern: string, word: string): boolean {
   return matchName(pattern.replace(/[?[\\]/g, "\\$&").replaceAll(LITERAL_STAR, "\\*"), word);
 }
 
-function withBaseName([name = "", ...args]: string[]): string[] {
-  return [baseName(name), ...args];
+function matchesByAnyName(pattern: ShellPattern, argv: string[]): boolean {
+  if (matchWords(pattern, argv)) return true;
+  const [name = "", ...args] = argv;
+  const base = baseName(name);
+  return base !== name && matchWords(pattern, [base, ...args]);
 }
 
 /** All words of the rule in order, or its first one where expansions could spell the rest. */

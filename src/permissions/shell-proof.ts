@@ -235,11 +235,15 @@ class Walk {
       if ("ok" in sources) return sources;
       searched = sources.searched;
     }
-    const left = found.searches ? this.#leaveOut(searched, found.searches.leaveOut) : [];
-    if ("ok" in left) return left;
-    const { run } = found;
-    if (left.length > 0) run.splice(run.length - found.searches!.behind, 0, ...left);
-    return { ok: true, run: [...outer, ...run].map(quoteFirstBare).join(" "), detail: "" };
+    const words = [...outer, ...found.run].map(quoteFirstBare);
+    if (found.searches) {
+      const { exclusions, behind } = found.searches;
+      const names = this.#hiddenNames(searched);
+      if ("ok" in names) return names;
+      const more = names.flatMap(exclusions.forName).map(shellQuote);
+      words.splice(words.length - behind, 0, exclusions.text, ...more);
+    }
+    return { ok: true, run: words.join(" "), detail: "" };
   }
 
   #script(script: string, argv: string[], outer: string[]): Proof {
@@ -274,8 +278,8 @@ class Walk {
     return null;
   }
 
-  /** Words that keep out of a search what rules hide; a refusal where none can. */
-  #leaveOut(paths: string[], toWords: (name: string) => string[]): string[] | Refusal {
+  /** Names that rules hide from a search; a refusal where more than names would have to be. */
+  #hiddenNames(paths: string[]): string[] | Refusal {
     const { places } = this.context;
     const rules = this.context.rules.filter(hides);
     const names = new Set<string>();
@@ -292,7 +296,7 @@ class Walk {
         }
       }
     }
-    return [...names].flatMap(toWords);
+    return [...names];
   }
 
   #exists(path: string): boolean {

@@ -39,7 +39,13 @@ function isGlob(segment: string): boolean {
 
 /** Could this one name replace the glob? */
 export function matchesGlob(pattern: string, name: string): boolean {
-  return !name.includes("/") && !pattern.includes("/") && toRegExp(pattern).test(name);
+  if (name.includes("/") || pattern.includes("/")) return false;
+  // What stands before and behind everything special must be there as it is.
+  const start = pattern.search(/[*?\\]/);
+  if (start === -1) return pattern === name;
+  const end = Math.max(pattern.lastIndexOf("*"), pattern.lastIndexOf("?"), pattern.lastIndexOf("\\") + 1);
+  if (!name.startsWith(pattern.slice(0, start)) || !name.endsWith(pattern.slice(end + 1))) return false;
+  return toRegExp(pattern).test(name);
 }
 
 /** As without `dotglob`: a leading dot must be written. */

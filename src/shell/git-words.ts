@@ -19,7 +19,7 @@ export type Limited = Partial<Extract<ReadOnlyResult, { readOnly: true }>> | { w
 const EVERYTHING = ":/";
 /** With paths, git leaves out commits that do not touch them: these bring them back, without a diff. */
 const ALL_COMMITS = ["--full-history", "--sparse"];
-const FROM_REPOSITORY = { where: "repository", leaveOut: GIT_EXCLUSIONS.forName, behind: 0 } as const;
+const FROM_REPOSITORY = { where: "repository", exclusions: GIT_EXCLUSIONS, behind: 0 } as const;
 
 export function toLimited(name: string, print: Print): Limited {
   const { given, injected, options } = print;
@@ -34,7 +34,7 @@ export function toLimited(name: string, print: Print): Limited {
   if (!limited.every((revision) => revision !== null)) return { why: "of what is not a commit" };
   const all = paths.length === 0 && name !== "diff" && name !== "grep" ? ALL_COMMITS : [];
   const start = [name, ...injected, ...options, ...all, ...pattern, ...limited];
-  return { run: [...start, "--", ...orEverything(paths), ...GIT_EXCLUSIONS.always], searches: FROM_REPOSITORY };
+  return { run: [...start, "--", ...orEverything(paths)], searches: FROM_REPOSITORY };
 }
 
 /** `git show` and `git cat-file -p`, which print whatever an operand is. `REVISION:PATH` is judged as that path. */
@@ -56,7 +56,7 @@ export function toShown(name: "show" | "cat-file", print: Print, printsContents:
   if (!printsContents || (shown.length > 0 && shown.length === tracked.length))
     return { run: [...start, ...shown, ...(paths.length > 0 ? ["--", ...paths] : [])], tracked };
   const all = paths.length === 0 ? ALL_COMMITS : [];
-  const run = [...start, ...all, ...shown, "--", ...orEverything(paths), ...GIT_EXCLUSIONS.always];
+  const run = [...start, ...all, ...shown, "--", ...orEverything(paths)];
   return { run, tracked, searches: FROM_REPOSITORY };
 }
 

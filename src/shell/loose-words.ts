@@ -9,7 +9,7 @@ export interface LooseCommand {
 
 /** The program's name without its directory, as `/bin/rm` and `rm.exe` both run rm. */
 export function baseName(word: string): string {
-  return word.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "");
+  return /[/\\.]/.test(word) ? word.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "") : word;
 }
 
 /** The text without quotes and backslashes: `r'm'` and `\rm` are rm. */

@@ -33,9 +33,9 @@ export type ReadOnlyResult =
 export interface Search {
   /** Below the folders it names, or all that the repository holds and ever held. */
   where: "folders" | "repository";
-  /** Words that leave out a name, at any depth. */
-  leaveOut(name: string): string[];
-  /** How many words of `run` stand behind where these belong. */
+  /** What leaves secrets out, and further names. `run` is only harmless with it. */
+  exclusions: Exclusions;
+  /** How many words of `run` stand behind where that belongs. */
   behind: number;
 }
 
@@ -116,8 +116,8 @@ function search(
   return {
     readOnly: true,
     reads: paths.length === 0 ? ["."] : paths,
-    run: [name, ...first, ...options, ...exclusions.always, ...rest],
-    searches: { where: "folders", leaveOut: exclusions.forName, behind: rest.length },
+    run: [name, ...first, ...options, ...rest],
+    searches: { where: "folders", exclusions, behind: rest.length },
   };
 }
 

@@ -2,11 +2,13 @@
 // leaves them out: these options are added to the command that runs. The last option that matches wins, so they stand
 // behind what was given.
 
+import { shellQuote } from "@/lib/text.ts";
 import { SECRET_NAMES } from "./secret-names.ts";
 
 export interface Exclusions {
-  /** For what is secret by its name. */
+  /** For what is secret by its name: words, and the same as shell text, which is long and always the same. */
   always: readonly string[];
+  text: string;
   /** For a name that a rule of the user hides, at any depth, and all below it. */
   forName(name: string): string[];
 }
@@ -38,5 +40,6 @@ export function isModestGlob(glob: string): boolean {
 }
 
 function exclusions(names: readonly string[], forName: (name: string) => string[]): Exclusions {
-  return { always: names.flatMap(forName), forName };
+  const always = names.flatMap(forName);
+  return { always, text: always.map(shellQuote).join(" "), forName };
 }

@@ -25,8 +25,14 @@ const BEGINNINGS: readonly (readonly string[])[] = SECRET_NAMES.flatMap((name) =
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1));
 });
 
-/** True for `~/.config` and `~/.local/share`: below them names are secret that elsewhere are ordinary. `path` is absolute. */
+const LAST_OF_BEGINNINGS = new Set(BEGINNINGS.map((beginning) => beginning.at(-1)));
+
+/** True for `~/.config` and `~/.local/share`: below them names are secret that elsewhere are ordinary. `path` is absolute and
+ *  does not end in a slash. */
 export function startsSecretName(path: string): boolean {
-  const segments = path.toLowerCase().split("/").filter(Boolean);
+  const folded = path.toLowerCase();
+  // Most folders end otherwise.
+  if (!LAST_OF_BEGINNINGS.has(folded.slice(folded.lastIndexOf("/") + 1))) return false;
+  const segments = folded.split("/").filter(Boolean);
   return BEGINNINGS.some((beginning) => beginning.every((name, at) => segments.at(at - beginning.length) === name));
 }

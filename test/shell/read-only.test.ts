@@ -295,7 +295,9 @@ test.each([
 test("what runs has the options that close what configuration opens", () => {
   const run = (command: string) => {
     const result = judge(command);
-    return result.readOnly ? result.run.join(" ") : result.why;
+    if (!result.readOnly) return result.why;
+    const { run, searches } = result;
+    return run.toSpliced(run.length - (searches?.behind ?? 0), 0, ...(searches?.exclusions.always ?? [])).join(" ");
   };
   expect(run("git diff --stat HEAD")).toBe("git diff --no-ext-diff --no-textconv --stat HEAD");
   expect(run("git -C sub log -3 -- a")).toBe("git -C sub log --no-ext-diff --no-textconv -3 -- a");
