@@ -1,7 +1,7 @@
 // File names a glob stands for. What is allowed without asking runs with these names in the place of the glob, so that
 // every one of them has been judged, options included: a file may be called `-o`.
 
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
 /** More names, or more directories to look into, and nothing is proven. */
@@ -12,11 +12,12 @@ const MAX_DIRECTORIES = 200;
 export function expandGlob(pattern: string, cwd: string): string[] | null {
   if (pattern.includes("//")) return null;
   let found = [isAbsolute(pattern) ? "/" : ""];
+  const foldersOnly = pattern.endsWith("/");
   let directories = 0;
   const segments = pattern.split("/").filter((segment) => segment !== "");
   for (const [index, segment] of segments.entries()) {
     const last = index === segments.length - 1;
-    const suffix = last ? "" : "/";
+    const suffix = last && !foldersOnly ? "" : "/";
     if (!isGlob(segment)) {
       found = found.map((prefix) => prefix + segment.replace(/\\([\s\S])/g, "$1") + suffix);
       continue;
@@ -26,11 +27,25 @@ export function expandGlob(pattern: string, cwd: string): string[] | null {
     for (const prefix of found) {
       if (++directories > MAX_DIRECTORIES) return null;
       for (const entry of list(isAbsolute(prefix) ? prefix : `${cwd}/${prefix}`))
-        if (matches.test(entry) && next.push(prefix + entry + suffix) > MAX_NAMES) return null;
+        if (
+          matches.test(entry) &&
+          (!last || !foldersOnly || isFolder(prefix + entry, cwd)) &&
+          next.push(prefix + entry + suffix) > MAX_NAMES
+        )
+          return null;
     }
     found = next;
   }
   return found.sort();
+}
+
+/** Also behind a link, as for a shell. */
+function isFolder(path: string, cwd: string): boolean {
+  try {
+    return statSync(isAbsolute(path) ? path : `${cwd}/${path}`).isDirectory();
+  } catch {
+    return false; // A link to nowhere.
+  }
 }
 
 function isGlob(segment: string): boolean {

@@ -13,6 +13,8 @@ export interface OptionTable {
   long?: string[];
   /** Long options with a value: `--x=v` or `--x v`. */
   longValued?: string[];
+  /** Long options that take the next word, or nothing when they are the last one. */
+  longLast?: string[];
   /** `-5`. */
   number?: boolean;
   /** Single dash options whose value is glued and one of few, spelled in full: `-uno`. */
@@ -55,7 +57,8 @@ export function parseOptions(table: OptionTable, args: string[]): ParsedOptions 
     }
     const known = arg.startsWith("--") ? parseLong(table, arg, given) : parseShort(table, arg, given);
     if (known === "unknown") return { why: `option ${arg}` };
-    if (known === "value-follows") {
+    if (known === "value-may-follow" && index === args.length - 1) continue;
+    if (known === "value-follows" || known === "value-may-follow") {
       index += 1;
       if (index >= args.length) return { why: `${arg} without its value` };
       // Our idea of what takes a value must not be able to hide an option from us.
@@ -66,12 +69,13 @@ export function parseOptions(table: OptionTable, args: string[]): ParsedOptions 
   return { operands, beforeDashes, options, given };
 }
 
-type Known = "known" | "unknown" | "value-follows";
+type Known = "known" | "unknown" | "value-follows" | "value-may-follow";
 
 function parseLong(table: OptionTable, arg: string, given: Set<string>): Known {
   const [name = "", value] = splitOnce(arg.slice(2), "=");
   given.add(name);
   if (table.longValued?.includes(name)) return value === undefined ? "value-follows" : "known";
+  if (table.longLast?.includes(name)) return value === undefined ? "value-may-follow" : "known";
   if (table.long?.includes(`${name}=?`)) return "known";
   return value === undefined && table.long?.includes(name) ? "known" : "unknown";
 }

@@ -33,6 +33,9 @@ export interface Subcommand extends OptionTable {
   addresses?: true;
 }
 
+/** Of what is listed: which commits it has. */
+const REACHES = ["contains", "no-contains", "merged", "no-merged", "points-at"];
+
 export const SUBCOMMANDS: Record<string, Subcommand> = {
   status: {
     operands: "words",
@@ -95,15 +98,15 @@ export const SUBCOMMANDS: Record<string, Subcommand> = {
     // Not `-l`, which once meant something else.
     lists: ["list"],
     flags: "arvl",
-    long: "list all remotes show-current verbose sort=? no-color format=? contains=? no-contains=? merged=? no-merged=? points-at=?".split(
-      " ",
-    ),
+    long: "list all remotes show-current verbose sort=? no-color format=?".split(" "),
+    longLast: REACHES,
   },
   tag: {
     operands: "none",
     lists: ["l", "list"],
     flags: "ln",
-    long: "list sort=? format=? contains=? merged=? points-at=?".split(" "),
+    long: ["list", "sort=?", "format=?"],
+    longLast: REACHES,
   },
   remote: { operands: "none", addresses: true, flags: "v", long: ["verbose"] },
   "remote get-url": { operands: "words", addresses: true, long: ["all", "push"] },

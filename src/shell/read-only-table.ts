@@ -73,6 +73,8 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   hostname: { operands: "none" },
   uptime: { operands: "none", flags: "ps" },
   id: { operands: "text", flags: "ugGnrz" },
+  groups: { operands: "none" },
+  free: { operands: "none", flags: "bkmghtw", long: ["human", "mega", "giga", "total", "wide"] },
   uname: { operands: "none", flags: "asrmnvpio" },
   date: {
     operands: "text",
@@ -172,11 +174,11 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   grep: GREP,
   egrep: GREP,
   fgrep: GREP,
-  // Skips hidden and ignored files by default; the options that undo this are not here. `--pre` runs programs.
+  // Gets the exclusions, too: options bring hidden and ignored files back. `--pre` runs programs.
   rg: {
     operands: "pattern-then-paths",
     readsCwd: true,
-    flags: "FivwxcnNlosSHIPUqp0",
+    flags: "FivwxcnNlosSHIPUqp0u.",
     valued: "eABCmtTjdMg",
     number: true,
     long: [
@@ -190,7 +192,10 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
       "files-without-match",
       "fixed-strings",
       "heading",
+      "hidden",
       "no-heading",
+      "no-ignore",
+      "no-ignore-vcs",
       "json",
       "line-number",
       "no-line-number",

@@ -4,7 +4,14 @@
 
 import { parseOptions } from "./options.ts";
 import { findGitReads } from "./read-only-git.ts";
-import { findDockerReads, findFindReads, findJqReads, findSedReads, findTestReads } from "./read-only-special.ts";
+import {
+  findDockerReads,
+  findFindReads,
+  findJqReads,
+  findKubectlReads,
+  findSedReads,
+  findTestReads,
+} from "./read-only-special.ts";
 import { COMMANDS, EXACT, type ReadOnlyCommand } from "./read-only-table.ts";
 import { type Exclusions, GREP_EXCLUSIONS, isModestGlob, RIPGREP_EXCLUSIONS } from "./search-exclusions.ts";
 
@@ -51,6 +58,7 @@ const FINDERS: Record<string, Finder> = {
   jq: findJqReads,
   docker: findDockerReads,
   podman: findDockerReads,
+  kubectl: findKubectlReads,
   test: findTestReads,
   "[": (args) => (args.at(-1) === "]" ? withName("[", findTestReads(args.slice(0, -1)), "]") : no("[: no `]`")),
   printf: findPrintfReads,

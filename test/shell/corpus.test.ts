@@ -21,13 +21,16 @@ test.each(readCorpus().map((line) => [line.expected, line.command, line.why, lin
   },
 );
 
-test("harmless commands of every day pass without a question", async () => {
-  const asked: string[] = [];
-  const commands = readEveryday();
-  for (const command of commands)
-    if ((await world.shell(placeNames(command, world))).behavior !== "allow") asked.push(command);
-  expect(commands.length).toBeGreaterThanOrEqual(150);
-  expect(1 - asked.length / commands.length).toBeGreaterThanOrEqual(0.95);
+test.each(readEveryday().map(({ expected, command, why }) => [expected, command, why] as const))(
+  "every day: %s: %j (%s)",
+  async (expected, command) => expect(brief(await world.shell(placeNames(command, world)))).toBe(expected),
+);
+
+test("nearly all harmless commands of every day pass without a question", () => {
+  const lines = readEveryday();
+  const allowed = lines.filter(({ expected }) => expected === "allow");
+  expect(lines.length).toBeGreaterThanOrEqual(200);
+  expect(allowed.length / lines.length).toBeGreaterThanOrEqual(0.95);
 });
 
 test.each([

@@ -95,7 +95,7 @@ async function makeWorld(): Promise<PermissionWorld> {
 
 function corpus(world: PermissionWorld): string[] {
   const allowed = readCorpus().filter(({ expected, rules }) => expected === "allow" && rules.length === 0);
-  const commands = [...allowed.map(({ command }) => command), ...readEveryday()];
+  const commands = [...allowed.map(({ command }) => command), ...readEveryday().map(({ command }) => command)];
   // What waits, asks other programs for their version, or talks to a daemon tells nothing about secrets.
   return commands
     .map((command) => placeNames(command, world))
