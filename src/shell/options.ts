@@ -15,6 +15,9 @@ export interface OptionTable {
   longValued?: string[];
   /** Long options that take the next word, or nothing when they are the last one. */
   longLast?: string[];
+  /** How short options may be joined: as getopt does (the default), `flags` and at the end one that takes a value, or
+   *  `none`. Some programs read what we would take for a glued value as further options, or leave it unread. */
+  clusters?: "flags" | "none";
   /** `-5`. */
   number?: boolean;
   /** Single dash options whose value is glued and one of few, spelled in full: `-uno`. */
@@ -81,10 +84,14 @@ function parseLong(table: OptionTable, arg: string, given: Set<string>): Known {
 }
 
 function parseShort(table: OptionTable, arg: string, given: Set<string>): Known {
+  if (table.clusters === "none" && arg.length > 2 && !/^-[A-Za-z]\d+$/.test(arg)) return "unknown";
   for (let at = 1; at < arg.length; at++) {
     const letter = arg[at]!;
     given.add(letter);
-    if (table.valued?.includes(letter)) return at === arg.length - 1 ? "value-follows" : "known";
+    if (table.valued?.includes(letter)) {
+      if (at === arg.length - 1) return "value-follows";
+      return table.clusters === "flags" ? "unknown" : "known";
+    }
     if (!table.flags?.includes(letter)) return "unknown";
   }
   return "known";

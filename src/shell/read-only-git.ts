@@ -11,18 +11,23 @@ import { type OptionTable, parseOptions } from "./options.ts";
 import type { Exists, ReadOnlyResult } from "./read-only.ts";
 
 const DIFF_LONG = [
-  ..."stat=? shortstat numstat name-only name-status summary cached staged patch no-patch raw minimal color=? no-color word-diff=? unified=? no-ext-diff no-textconv no-renames find-renames=? full-index abbrev=? exit-code quiet ignore-all-space ignore-space-change ignore-blank-lines diff-filter=? check compact-summary dirstat=?".split(
+  ..."stat=? shortstat numstat name-only name-status summary cached staged patch no-patch raw minimal color=? no-color word-diff=? unified=? no-ext-diff no-textconv no-renames find-renames=? full-index abbrev=? exit-code quiet ignore-all-space ignore-space-change ignore-blank-lines check compact-summary dirstat=?".split(
     " ",
   ),
 ];
+/** Their value may stand apart, also `--`. */
+const DIFF_VALUED = ["diff-filter"];
 const LOG_LONG =
-  "oneline graph all branches=? tags=? remotes=? decorate=? no-decorate format=? pretty=? date=? reverse first-parent merges no-merges follow abbrev-commit no-abbrev-commit since=? until=? after=? before=? author=? committer=? grep=? max-count=? skip=? all-match regexp-ignore-case topo-order date-order".split(
+  "oneline graph all branches=? tags=? remotes=? decorate=? no-decorate format=? pretty=? reverse first-parent merges no-merges follow abbrev-commit no-abbrev-commit all-match regexp-ignore-case topo-order date-order".split(
     " ",
   );
 
+const LOG_VALUED = [...DIFF_VALUED, ..."date since until after before author committer grep max-count skip".split(" ")];
+
 export interface Subcommand extends OptionTable {
-  /** `words`: revisions or paths; each is also checked as a path. `none`: any operand asks, it would change something. */
-  operands: "words" | "none";
+  /** `words`: revisions or paths; each is also checked as a path. `names`: paths inside the repository, of which only
+   *  names are shown. `none`: any operand asks, it would change something. */
+  operands: "words" | "names" | "none";
   max?: number;
   /** At least one of these options must be given. */
   needs?: string[];
@@ -38,7 +43,7 @@ const REACHES = ["contains", "no-contains", "merged", "no-merged", "points-at"];
 
 export const SUBCOMMANDS: Record<string, Subcommand> = {
   status: {
-    operands: "words",
+    operands: "names",
     flags: "sbzu",
     whole: ["-uno", "-unormal", "-uall"],
     long: ["short", "branch", "porcelain=?", "long", "show-stash", "ignored=?", "untracked-files=?", "no-renames"],
@@ -50,6 +55,7 @@ export const SUBCOMMANDS: Record<string, Subcommand> = {
     valued: "GS",
     glued: "U",
     long: DIFF_LONG,
+    longValued: DIFF_VALUED,
   },
   log: {
     operands: "words",
@@ -60,6 +66,7 @@ export const SUBCOMMANDS: Record<string, Subcommand> = {
     glued: "U",
     number: true,
     long: [...DIFF_LONG, ...LOG_LONG],
+    longValued: LOG_VALUED,
   },
   show: {
     operands: "words",
@@ -69,11 +76,12 @@ export const SUBCOMMANDS: Record<string, Subcommand> = {
     glued: "U",
     number: true,
     long: [...DIFF_LONG, ...LOG_LONG],
+    longValued: LOG_VALUED,
   },
-  shortlog: { operands: "words", flags: "sne", long: ["summary", "numbered", "email", "since=?", "until=?"] },
-  blame: { operands: "words", flags: "lswecfnb", valued: "L", long: ["porcelain", "date=?"] },
+  shortlog: { operands: "words", flags: "sne", long: ["summary", "numbered", "email"], longValued: ["since", "until"] },
+  blame: { operands: "words", flags: "lswecfnb", valued: "L", long: ["porcelain"], longValued: ["date"] },
   "ls-files": {
-    operands: "words",
+    operands: "names",
     flags: "cdmoiszuv",
     long: ["cached", "deleted", "modified", "others", "ignored", "stage", "exclude-standard", "full-name"],
   },
@@ -91,38 +99,54 @@ export const SUBCOMMANDS: Record<string, Subcommand> = {
   },
   describe: { operands: "words", long: ["tags", "all", "always", "long", "abbrev=?", "exact-match", "contains"] },
   "merge-base": { operands: "words", flags: "a", long: ["all", "is-ancestor"] },
-  "rev-list": { operands: "words", valued: "n", long: ["count", "all", "max-count=?", "left-right", "no-merges"] },
+  "rev-list": {
+    operands: "words",
+    valued: "n",
+    long: ["count", "all", "left-right", "no-merges"],
+    longValued: ["max-count"],
+  },
   "count-objects": { operands: "none", flags: "vH" },
   branch: {
     operands: "none",
     // Not `-l`, which once meant something else.
     lists: ["list"],
     flags: "arvl",
-    long: "list all remotes show-current verbose sort=? no-color format=?".split(" "),
+    long: "list all remotes show-current verbose no-color".split(" "),
+    longValued: ["sort", "format"],
     longLast: REACHES,
   },
   tag: {
     operands: "none",
     lists: ["l", "list"],
     flags: "ln",
-    long: ["list", "sort=?", "format=?"],
+    long: ["list"],
+    longValued: ["sort", "format"],
     longLast: REACHES,
   },
   remote: { operands: "none", addresses: true, flags: "v", long: ["verbose"] },
   "remote get-url": { operands: "words", addresses: true, long: ["all", "push"] },
   "stash list": { operands: "none" },
-  "stash show": { operands: "words", contents: "default", max: 1, flags: "p", glued: "U", long: DIFF_LONG },
+  "stash show": {
+    operands: "words",
+    contents: "default",
+    max: 1,
+    flags: "p",
+    glued: "U",
+    long: DIFF_LONG,
+    longValued: DIFF_VALUED,
+  },
   "worktree list": { operands: "none", flags: "vz", long: ["porcelain", "verbose"] },
   reflog: { operands: "none", valued: "n", number: true },
-  "reflog show": { operands: "words", valued: "n", number: true, long: ["oneline", "date=?"] },
+  "reflog show": { operands: "words", valued: "n", number: true, long: ["oneline"], longValued: ["date"] },
   "cat-file": { operands: "words", flags: "tspe", needs: ["t", "s", "p", "e"] },
-  "check-ignore": { operands: "words", flags: "qvn", long: ["quiet", "verbose", "non-matching", "no-index"] },
+  "check-ignore": { operands: "names", flags: "qvn", long: ["quiet", "verbose", "non-matching", "no-index"] },
   cherry: { operands: "words", max: 3, flags: "v", long: ["verbose", "abbrev=?"] },
   "name-rev": { operands: "words", long: ["name-only", "tags", "all"] },
   "symbolic-ref": { operands: "words", flags: "q", max: 1, long: ["short", "quiet"] },
   "for-each-ref": {
     operands: "words",
-    long: ["format=?", "sort=?", "count=?", "merged=?", "no-merged=?", "contains=?", "points-at=?"],
+    longValued: ["format", "sort", "count"],
+    longLast: REACHES,
   },
   "show-ref": { operands: "words", flags: "sd", long: ["head", "heads", "tags", "hash", "verify"] },
   // Searches what is tracked.
@@ -218,7 +242,7 @@ function findSubcommandReads(name: string, args: string[], exists: Exists): Read
   return {
     readOnly: true,
     // `git diff /etc/passwd x` compares any two files. A revision resolves to a harmless name inside the folder.
-    reads: [".", ...(isPattern ? [] : operands.filter((word) => word !== ""))],
+    reads: [".", ...(isPattern || table.operands === "names" ? [] : operands.filter((word) => word !== ""))],
     run: [...key.split(" "), ...injected, ...words],
     ...(table.addresses && { addresses: true }),
     ...limited,

@@ -9,6 +9,8 @@ export interface ReadOnlyCommand extends OptionTable {
   max?: number;
   /** What every operand must start with. */
   prefix?: string;
+  /** What no operand may start with. */
+  notPrefix?: string;
   /** Reads the working directory when no path is given. */
   readsCwd?: boolean;
   /** Harmless with any further words: names from elsewhere may be added (`xargs`). */
@@ -108,6 +110,7 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
     readsCwd: true,
     flags: "adfipsughDFqNrtxvCnJ",
     valued: "LPI",
+    clusters: "flags",
     long: ["noreport", "dirsfirst", "gitignore"],
   },
   stat: {
@@ -117,7 +120,7 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
     long: ["dereference", "terse"],
     longValued: ["format", "printf"],
   },
-  file: { operands: "paths", flags: "bhiLkprN", long: ["brief", "mime", "mime-type", "mime-encoding"] },
+  file: { operands: "paths", flags: "bhiLkrN", long: ["brief", "mime", "mime-type", "mime-encoding"] },
   du: {
     operands: "paths",
     readsCwd: true,
@@ -157,8 +160,9 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   od: { operands: "paths", flags: "abcdfovx", valued: "AtNj" },
   hexdump: { operands: "paths", flags: "bCcdovx", valued: "ns" },
   // A second operand is written.
-  xxd: { operands: "paths", max: 1, flags: "bpu", valued: "clsg" },
-  strings: { operands: "paths", flags: "af", valued: "n" },
+  xxd: { operands: "paths", max: 1, clusters: "none", flags: "bpu", valued: "clsg" },
+  // `@FILE` reads options and names of files from a file.
+  strings: { operands: "paths", notPrefix: "@", flags: "af", valued: "n" },
   cksum: { operands: "paths" },
   md5sum: HASH,
   sha1sum: HASH,

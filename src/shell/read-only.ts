@@ -91,6 +91,8 @@ function findTableReads(name: string, table: ReadOnlyCommand, args: string[]): R
   if (operands.length > (table.max ?? Number.POSITIVE_INFINITY)) return no(`${name}: too many operands`);
   if (table.prefix !== undefined && operands.some((word) => !word.startsWith(table.prefix!)))
     return no(`${name}: an operand changes something`);
+  if (table.notPrefix !== undefined && operands.some((word) => word.startsWith(table.notPrefix!)))
+    return no(`${name}: an operand that is no file`);
   const run = [name, ...args];
   if (table.operands === "text") return { readOnly: true, reads: [], run };
   if (table.operands === "none")

@@ -1,21 +1,16 @@
 // Everything that passes without a question is run for real in a project full of secrets, and must print none of them.
 
 import { afterAll, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { hardenEnv } from "@/shell/hardened-env.ts";
-import type { OptionTable } from "@/shell/options.ts";
 import { SUBCOMMANDS } from "@/shell/read-only-git.ts";
 import { COMMANDS } from "@/shell/read-only-table.ts";
 import { type PermissionWorld, worldPool } from "../support/permission-world.ts";
 import { commitSecrets, MARKER, RULED_MARKER, SECRET_FILES } from "../support/secret-world.ts";
+import { PROGRAM_PATH as PATH, runAll } from "../support/shell-batch.ts";
 import { placeNames, readCorpus, readEveryday } from "../support/shell-corpus.ts";
+import { spellOptions } from "../support/shell-options.ts";
 
 const worlds = worldPool();
 afterAll(worlds.dispose);
-
-const RIPGREP = join(import.meta.dir, `../../node_modules/@vscode/ripgrep-${process.platform}-${process.arch}/bin`);
-const PATH = `${existsSync(RIPGREP) ? `${RIPGREP}:` : ""}${process.env.PATH}`;
 
 const PATHS = [
   "",
@@ -81,7 +76,7 @@ test("nor does it print what rules hide", async () => {
 
 test("whether a secret holds a word cannot be asked either", async () => {
   const world = await makeWorld();
-  const ask = async (command: string) => (await run(world, [await provenText(world, command)]))[0];
+  const ask = async (command: string) => (await runAll(world, [await provenText(world, command)]))[0];
   expect(await ask(`git log --oneline -S ${MARKER} -- src keys`)).toBe("");
   expect(await ask(`git log --oneline --stat -G ${MARKER}`)).not.toContain(".env");
   expect(await ask(`git grep -c ${MARKER}`)).not.toMatch(/env|pem|netrc/i);
@@ -109,7 +104,7 @@ function readers(): string[] {
   );
   const own = names.flatMap((name) => {
     const first = COMMANDS[name]!.operands === "pattern-then-paths" ? " KEY" : "";
-    const options = ["", ...spell(COMMANDS[name]!)].map((option) => (option === "" ? "" : ` ${option}`));
+    const options = ["", ...spellOptions(COMMANDS[name]!)].map((option) => (option === "" ? "" : ` ${option}`));
     // All options with some paths, some options with all paths.
     const broad = options.map((option) => `${name}${option}${first} .`);
     const recursive = /grep$/.test(name) ? [" -r", " -rn", " -rl", " -r --include=*", " -r --exclude-dir=x"] : [""];
@@ -157,7 +152,7 @@ function git(world: PermissionWorld): string[] {
   );
   const seldom = ["", "v1 HEAD", "-- src"];
   return Object.entries(SUBCOMMANDS).flatMap(([name, table]) => {
-    const options = spell(table);
+    const options = spellOptions(table);
     const pattern = name === "grep" ? " -e KEY" : "";
     const show = (option: string, operand: string) => `git ${name}${pattern}${option} ${operand}`.trim();
     const prints = table.contents === undefined ? [""] : ["", " -p -M -C -C"];
@@ -174,19 +169,6 @@ function git(world: PermissionWorld): string[] {
   });
 }
 
-/** All options of a table, with values that could matter. */
-function spell({ flags = "", valued = "", glued = "", long = [], longValued = [], whole = [] }: OptionTable): string[] {
-  return [
-    ...[...flags].map((letter) => `-${letter}`),
-    ...[...valued].flatMap((letter) => [`-${letter}1`, `-${letter} KEY`]),
-    ...[...glued].map((letter) => `-${letter}9`),
-    ...long.map((name) => `--${name.replace("=?", "")}`),
-    ...long.filter((name) => name.endsWith("=?")).map((name) => `--${name.replace("=?", "=1")}`),
-    ...longValued.map((name) => `--${name}=1`),
-    ...whole,
-  ];
-}
-
 /** What of the commands passes without a question, and what of that prints a secret. `telling` would do so unchanged. */
 async function leaks(world: PermissionWorld, commands: string[], marker: string) {
   const allowed: { command: string; text: string }[] = [];
@@ -194,12 +176,12 @@ async function leaks(world: PermissionWorld, commands: string[], marker: string)
     const text = await provenText(world, command);
     if (text !== null) allowed.push({ command, text });
   }
-  const outputs = await run(
+  const outputs = await runAll(
     world,
     allowed.map(({ text }) => text),
   );
   const changed = allowed.filter(({ command, text }) => text.length > command.length + 100);
-  const unchanged = await run(
+  const unchanged = await runAll(
     world,
     changed.map(({ command }) => command),
   );
@@ -213,21 +195,4 @@ async function leaks(world: PermissionWorld, commands: string[], marker: string)
 async function provenText(world: PermissionWorld, command: string): Promise<string | null> {
   const verdict = await world.shell(command);
   return verdict.behavior === "allow" ? (verdict.run?.command ?? null) : null;
-}
-
-/** All in one shell, each in a subshell: starting one for each takes longer than most of them. */
-async function run(world: PermissionWorld, texts: (string | null)[]): Promise<string[]> {
-  const end = "==== end of a command ====";
-  const script = texts.map((text) => `(\n${text}\n) </dev/null 2>&1; printf '\\n%s\\n' '${end}'`).join("\n");
-  const env = hardenEnv({ PATH, HOME: world.home }, [world.project]);
-  const child = Bun.spawn(["bash", "--noprofile", "--norc"], {
-    cwd: world.project,
-    env,
-    stdin: new Blob([script]),
-    stdout: "pipe",
-  });
-  const output = Buffer.from(await child.stdout.bytes()).toString("latin1");
-  const outputs = output.split(`\n${end}\n`).slice(0, -1);
-  if (outputs.length !== texts.length) throw new Error(`${outputs.length} of ${texts.length} commands ran`);
-  return outputs;
 }
