@@ -3,6 +3,7 @@
 
 import { LettaError } from "@/lib/errors.ts";
 import { createGitConfigCheck } from "@/shell/git-config.ts";
+import { hasLinkedFolders } from "@/shell/git-index.ts";
 import { findSources, showsCredentials } from "@/shell/git-sources.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
@@ -99,6 +100,7 @@ class Checker implements ExplainingChecker {
     this.#git = {
       isHarmless: createGitConfigCheck(),
       sources: findSources,
+      hasLinkedFolders,
       showsCredentials: (cwd) => showsCredentials(cwd, options.paths.home),
     };
     const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>

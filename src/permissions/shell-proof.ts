@@ -32,6 +32,8 @@ export interface GitFacts {
   isHarmless(cwd: string): boolean;
   /** Folders whose contents git may print there; null when those of other repositories, too. */
   sources(cwd: string): string[] | null;
+  /** A folder with tracked files may be a link. */
+  hasLinkedFolders(root: string): boolean;
   /** Its remotes have addresses with credentials. */
   showsCredentials(cwd: string): boolean;
 }
@@ -327,6 +329,8 @@ class Walk {
     const prints = searches !== undefined || tracked !== undefined;
     const sources = prints ? git.sources(directory) : [];
     if (sources === null) return refuse("git prints what another repository holds");
+    if (searches?.followsLinks && sources.some((root) => git.hasLinkedFolders(root)))
+      return refuse("a folder of the repository may be a link that leads elsewhere");
     // A path of a revision starts at the root, or where git runs.
     const named = (tracked ?? []).flatMap((path) => [directory, ...sources].map((base) => `${base}/${path}`));
     const step = this.#mayRead([...sources, ...named]);

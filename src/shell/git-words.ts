@@ -34,7 +34,8 @@ export function toLimited(name: string, print: Print): Limited {
   if (!limited.every((revision) => revision !== null)) return { why: "of what is not a commit" };
   const all = paths.length === 0 && name !== "diff" && name !== "grep" ? ALL_COMMITS : [];
   const start = [name, ...injected, ...options, ...all, ...pattern, ...limited];
-  return { run: [...start, "--", ...orEverything(paths)], searches: FROM_REPOSITORY };
+  const searches = name === "grep" ? ({ ...FROM_REPOSITORY, followsLinks: true } as const) : FROM_REPOSITORY;
+  return { run: [...start, "--", ...orEverything(paths)], searches };
 }
 
 /** `git show` and `git cat-file -p`, which print whatever an operand is. `REVISION:PATH` is judged as that path. */

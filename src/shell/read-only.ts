@@ -44,6 +44,8 @@ export interface Search {
   exclusions: Exclusions;
   /** How many words of `run` stand behind where that belongs. */
   behind: number;
+  /** Reads through folders that have become links. */
+  followsLinks?: true;
 }
 
 /** Is there a file of this name, seen from where the command runs? Decides only how words are understood. */
