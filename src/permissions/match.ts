@@ -2,6 +2,7 @@
 // and in fact. `broad` matching is for deny, ask and alwaysAsk: anything that may be covered is.
 
 import { join } from "node:path";
+import { matchWildcards } from "@/lib/wildcard.ts";
 import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
 import { baseName, unquoted } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
@@ -11,7 +12,6 @@ import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
 import type { PermissionTarget } from "./types.ts";
-import { matchWildcards } from "./wildcard.ts";
 
 type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
 

@@ -3,6 +3,7 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { matchWildcards, type WildcardOptions } from "@/lib/wildcard.ts";
 
 /** More names, or more directories to look into, and nothing is proven. */
 const MAX_NAMES = 500;
@@ -22,13 +23,13 @@ export function expandGlob(pattern: string, cwd: string): string[] | null {
       found = found.map((prefix) => prefix + segment.replace(/\\([\s\S])/g, "$1") + suffix);
       continue;
     }
-    const matches = toRegExp(segment);
+    const matches = toMatcher(segment);
     const next: string[] = [];
     for (const prefix of found) {
       if (++directories > MAX_DIRECTORIES) return null;
       for (const entry of list(isAbsolute(prefix) ? prefix : `${cwd}/${prefix}`))
         if (
-          matches.test(entry) &&
+          matches(entry) &&
           (!last || !foldersOnly || isFolder(prefix + entry, cwd)) &&
           next.push(prefix + entry + suffix) > MAX_NAMES
         )
@@ -60,16 +61,34 @@ export function matchesGlob(pattern: string, name: string): boolean {
   if (start === -1) return pattern === name;
   const end = Math.max(pattern.lastIndexOf("*"), pattern.lastIndexOf("?"), pattern.lastIndexOf("\\") + 1);
   if (!name.startsWith(pattern.slice(0, start)) || !name.endsWith(pattern.slice(end + 1))) return false;
-  return toRegExp(pattern).test(name);
+  return toMatcher(pattern)(name);
 }
 
-/** As without `dotglob`: a leading dot must be written. */
-function toRegExp(segment: string): RegExp {
-  const source = segment.replace(/\\([\s\S])|[*?]|[^*?\\]+/g, (piece, escaped: string | undefined) =>
-    piece === "*" ? "[^/]*" : piece === "?" ? "[^/]" : RegExp.escape(escaped ?? piece),
-  );
-  return new RegExp(`^${segment.startsWith(".") ? "" : "(?!\\.)"}${source}$`, "su");
+type Token = { char: string } | "*" | "?";
+
+/** As without `dotglob`: a leading dot must be written. Not a regular expression: every command brings its own globs, and
+ *  compiling takes longer than matching. */
+function toMatcher(segment: string): (name: string) => boolean {
+  const tokens: Token[] = [];
+  let escaped = false;
+  for (const char of segment) {
+    if (!escaped && char === "\\") {
+      escaped = true;
+      continue;
+    }
+    tokens.push(!escaped && (char === "*" || char === "?") ? char : { char });
+    escaped = false;
+  }
+  const dot = segment.startsWith(".");
+  return (name) => (dot || !name.startsWith(".")) && matchWildcards(tokens, Array.from(name), MATCHING);
 }
+
+const MATCHING: WildcardOptions<Token, string> = {
+  isWildcard: (token) => token === "*",
+  matches: (token, char) => token === "?" || (token !== "*" && token.char === char),
+  prefix: false,
+  emptyEnd: true,
+};
 
 function list(directory: string): string[] {
   try {
