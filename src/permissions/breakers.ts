@@ -36,7 +36,23 @@ export function directoriesOf(commands: readonly LooseCommand[], cwd: string, pl
 
 /** `:(){ :|:& };:` and its cousins: a function that calls itself through a pipe. */
 export function isForkBomb(command: string): boolean {
-  return /([\w:.]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1/.test(command.slice(0, 4_096));
+  const text = command.slice(0, 4_096);
+  for (const { index, 0: opening } of text.matchAll(/\(\)\s*\{/g)) {
+    const end = endOfName(text, index);
+    let start = end;
+    while (start > 0 && /[\w:.]/.test(text[start - 1]!)) start -= 1;
+    const name = RegExp.escape(text.slice(start, end));
+    const body = text.slice(index + opening.length).split("}", 1)[0]!;
+    if (start < end && new RegExp(`${name}\\s*\\|\\s*${name}`).test(body)) return true;
+  }
+  return false;
+}
+
+/** Before blanks. */
+function endOfName(text: string, from: number): number {
+  let at = from;
+  while (at > 0 && /\s/.test(text[at - 1]!)) at -= 1;
+  return at;
 }
 
 const WRITERS = new Set(

@@ -3,6 +3,8 @@
 
 import { LettaError } from "@/lib/errors.ts";
 import { createGitConfigCheck } from "@/shell/git-config.ts";
+import { hasLinkedFolders } from "@/shell/git-index.ts";
+import { findSources, showsCredentials } from "@/shell/git-sources.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
@@ -22,6 +24,7 @@ import {
   toRealPath,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
+import type { GitFacts } from "./shell-proof.ts";
 import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
   DeniedReads,
@@ -86,7 +89,7 @@ interface ListedRule {
 class Checker implements ExplainingChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
-  readonly #isGitHarmless = createGitConfigCheck();
+  readonly #git: GitFacts;
   readonly #findCwd: () => KnownDirectory;
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
@@ -101,6 +104,12 @@ class Checker implements ExplainingChecker {
   constructor(options: PermissionCheckerOptions) {
     this.#options = options;
     this.#findCwd = createDirectoryMemo(options.cwd);
+    this.#git = {
+      isHarmless: createGitConfigCheck(),
+      sources: findSources,
+      hasLinkedFolders,
+      showsCredentials: (cwd) => showsCredentials(cwd, options.paths.home),
+    };
     const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>
       rules.map((rule) => ({ effect, rule: formatRule(requireRule(rule)), source: "cli" }));
     this.#cli = [...fromFlag("allow", options.allowedTools), ...fromFlag("deny", options.disallowedTools)];
@@ -186,9 +195,9 @@ class Checker implements ExplainingChecker {
       mode,
       modeSource: source,
       rules,
-      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd()) },
+      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd) },
       confinement: this.#options.confinement ?? NO_CONFINEMENT,
-      isGitHarmless: this.#isGitHarmless,
+      git: this.#git,
     };
   }
 

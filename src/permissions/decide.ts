@@ -23,7 +23,7 @@ import { expandHome, isInWorkspace, type Place, type Places, toPlace } from "./p
 import { isProtected } from "./protected.ts";
 import { guardStores, protectStoresFromSearch, readStep } from "./reads.ts";
 import { formatRule, type Rule } from "./rules.ts";
-import { type Proof, proveReadOnly } from "./shell-proof.ts";
+import { type GitFacts, type Proof, proveReadOnly } from "./shell-proof.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
 
 export interface EffectiveRule extends Rule {
@@ -39,8 +39,7 @@ export interface DecisionContext {
   places: Places;
   /** What the sandbox that commands run in makes unnecessary to ask. */
   confinement: { shell: boolean; edits: boolean };
-  /** May reading commands of git be trusted to start no program in this directory? */
-  isGitHarmless(cwd: string): boolean;
+  git: GitFacts;
 }
 
 export interface Decision {
@@ -59,6 +58,22 @@ type Step = { behavior: Decision["behavior"]; always?: boolean; reason: Permissi
 
 /** Strongest first. Administrators beat everyone, flags beat what is saved. */
 const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user"];
+
+/** Rules in force do not change: each list is sorted once. */
+const sorted = new WeakMap<EffectiveRule[], Map<RuleEffect, EffectiveRule[]>>();
+
+/** Strongest source first. */
+function rulesWith(effect: RuleEffect, rules: EffectiveRule[]): EffectiveRule[] {
+  let lists = sorted.get(rules);
+  if (!lists) {
+    const ordered = rules.toSorted((a, b) => PRECEDENCE.indexOf(a.source) - PRECEDENCE.indexOf(b.source));
+    lists = Map.groupBy(ordered, (rule) => rule.effect);
+    sorted.set(rules, lists);
+  }
+  return lists.get(effect) ?? NONE;
+}
+
+const NONE: EffectiveRule[] = [];
 
 export function decide(target: PermissionTarget, context: DecisionContext): Decision {
   const subject = toSubject(target, context);
@@ -179,7 +194,7 @@ function guardSearches(subject: Subject, { places }: DecisionContext): Step | nu
 }
 
 function applyDenyRules(subject: Subject, context: DecisionContext): Step | null {
-  const denies = context.rules.filter(({ effect }) => effect === "deny");
+  const denies = rulesWith("deny", context.rules);
   if (denies.length === 0) return null;
   const rule = denies.find((candidate) => governs(candidate, subject, context));
   if (rule) return { behavior: "deny", reason: ruleReason(rule) };
@@ -228,7 +243,7 @@ const FILE_RULES = ["Read", "Edit", "Write"];
 /** An expansion may spell what a deny rule forbids: no mode and no allow rule may wave it through. */
 function suspectHiddenDeny(subject: Subject, { rules }: DecisionContext): Step | null {
   if (subject.kind !== "shell") return null;
-  const denied = (tools: string[]) => rules.some(({ effect, tool }) => effect === "deny" && tools.includes(tool));
+  const denied = (tools: string[]) => rulesWith("deny", rules).some(({ tool }) => tools.includes(tool));
   const { call } = subject;
   const hidden =
     (denied(["Bash"]) && call.scan.dynamic) ||
@@ -255,7 +270,7 @@ function applyBreakers(subject: Subject, { places }: DecisionContext): Step | nu
 }
 
 function applyAskRules(subject: Subject, context: DecisionContext, effect: "ask" | "alwaysAsk"): Step | null {
-  const rule = context.rules.find((candidate) => candidate.effect === effect && governs(candidate, subject, context));
+  const rule = rulesWith(effect, context.rules).find((candidate) => governs(candidate, subject, context));
   if (!rule) return null;
   if (effect === "alwaysAsk") return { behavior: "ask", always: true, reason: ruleReason(rule) };
   if (context.mode === "unrestricted") return null;
@@ -306,9 +321,7 @@ function applyAllowRules(subject: Subject, context: DecisionContext): Step | nul
 }
 
 function findAllow(subject: Subject, context: DecisionContext): EffectiveRule | undefined {
-  const allows = PRECEDENCE.flatMap((source) =>
-    context.rules.filter((rule) => rule.effect === "allow" && rule.source === source),
-  );
+  const allows = rulesWith("allow", context.rules);
   switch (subject.kind) {
     case "file":
       return allows.find((rule) => allowsFile(rule, subject.target, subject.place, context.places));
@@ -358,7 +371,7 @@ export function walkCommands(
 ): string {
   const { plain } = toShellCall(command, typed);
   if (!plain.ok) return plain.why;
-  const allows = context.rules.filter(({ effect }) => effect === "allow");
+  const allows = rulesWith("allow", context.rules);
   const isStrict = context.mode === "strict";
   proveReadOnly(plain, cwd, context, {
     covers: (part, directory) => {

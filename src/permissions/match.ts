@@ -2,6 +2,7 @@
 // and in fact. `broad` matching is for deny, ask and alwaysAsk: anything that may be covered is.
 
 import { join } from "node:path";
+import { matchWildcards } from "@/lib/wildcard.ts";
 import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
 import { baseName, unquoted } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
@@ -11,7 +12,6 @@ import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
 import type { PermissionTarget, TypedText } from "./types.ts";
-import { matchWildcards } from "./wildcard.ts";
 
 type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
 
@@ -64,6 +64,27 @@ export function namedPlaces({ payload }: Rule, places: Places): { paths: string[
     paths: named.filter(({ length }) => length > 0).map((parts) => `/${parts.join("/").replace(/\\(.)/g, "$1")}`),
     isPattern: named.length < patterns.length,
   };
+}
+
+/** Names at any depth that the rule is about, when it is about nothing else; null otherwise. */
+export function findNames(payload: string): string[] | null {
+  const names = expandBraces(payload)?.map((name) => /^(?:\*\*\/)?([\w.*@+-]+)\/?$/.exec(name)?.[1]);
+  return names?.every((name) => name !== undefined && name !== "**") ? (names as string[]) : null;
+}
+
+/** Could the rule be about something in this folder? */
+export function mayGovernBelow(rule: Rule, { lexical, real }: Place, places: Places): boolean {
+  if (rule.payload === null) return true;
+  const patterns = filePatterns(rule.payload, places, "broad");
+  return [lexical, real].some((path) => {
+    const segments = splitPath(fold(path, places.caseInsensitive));
+    return patterns.some((pattern) => {
+      const differs = pattern.findIndex(
+        (part, at) => part === "**" || at >= segments.length || !matchName(part, segments[at]!),
+      );
+      return differs === -1 || differs >= segments.length || pattern[differs] === "**";
+    });
+  });
 }
 
 /** Absolute patterns of a payload: relative ones from cwd and the project root; without a slash, at any depth. */
@@ -172,7 +193,7 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
   const { commands, uncertain, globs } = call.scan;
-  if (commands.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
+  if (commands.some(({ argv }) => matchesByAnyName(pattern, argv))) return true;
   if (uncertain && isMentioned(pattern, call.flat)) return true;
   // A file may be called `push`, and `git p*` mean `git push`.
   const spelled = pattern.words.slice(1).some((word) => globs.some((glob) => matchesGlob(glob, word)));
@@ -246,8 +267,11 @@ function matchStars(pattern: string, word: string): boolean {
   return matchName(pattern.replace(/[?[\\]/g, "\\$&").replaceAll(LITERAL_STAR, "\\*"), word);
 }
 
-function withBaseName([name = "", ...args]: string[]): string[] {
-  return [baseName(name), ...args];
+function matchesByAnyName(pattern: ShellPattern, argv: string[]): boolean {
+  if (matchWords(pattern, argv)) return true;
+  const [name = "", ...args] = argv;
+  const base = baseName(name);
+  return base !== name && matchWords(pattern, [base, ...args]);
 }
 
 /** All words of the rule in order, or its first one where expansions could spell the rest. */
