@@ -39,7 +39,7 @@ import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry, type ToolSelection } from "@/tools/registry.ts";
 import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
 import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
-import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
+import { resolveToolset, type ToolsetChoice, type ToolsWish } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
@@ -118,6 +118,8 @@ export interface ToolRequest {
   model: string | null;
   /** A person can answer. */
   interactive: boolean;
+  /** What this request wants beside. */
+  tools?: ToolsWish | undefined;
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -133,11 +135,15 @@ export async function openApp(options: AppOptions): Promise<App> {
   const trust = await openTrust({ paths, settings });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
+  const guardedFiles = (startedIn: string) =>
+    hookScripts(hooks.list(), { cwd: startedIn, projectRoot: settings.projectRoot, home: paths.home });
   const sandbox = await openSandbox({
     ...core,
     ...(options.sandbox && { flag: options.sandbox }),
     unattended: isUnattended(options),
     taskDirectory: () => services.background.directory,
+    guardedFiles: () => guardedFiles(options.cwd),
+    deniedReads: () => permissions.deniedReads(),
   });
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
@@ -173,8 +179,8 @@ export async function openApp(options: AppOptions): Promise<App> {
       return [memory, worktrees];
     },
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
-    guardedFiles: () =>
-      hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
+    guardedFiles,
+    currentDirectory: () => app.cwd,
     ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
@@ -198,13 +204,23 @@ export async function openApp(options: AppOptions): Promise<App> {
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
-  const toSelection = ({ agentId, conversationId, model, interactive }: ToolRequest): ToolSelection => ({
+  const toSelection = ({
+    agentId,
+    conversationId,
+    model,
+    interactive,
+    tools: wish = {},
+  }: ToolRequest): ToolSelection => ({
     toolset: resolveToolset(model, [
+      wish.toolset,
       options.toolset,
       findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
     ]),
     ...(options.tools && { only: options.tools }),
-    interactive,
+    ...(wish.include && { include: wish.include }),
+    ...(wish.only && { allowlist: wish.only }),
+    interactive: interactive && !wish.withoutQuestions,
+    resident: interactive,
   });
   const app: Omit<App, "engine"> = {
     ...core,

@@ -6,7 +6,14 @@ import { MAX_ARGUMENT_DEPTH } from "@/backend/model.ts";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
 import { fileKey } from "@/permissions/places.ts";
-import type { PermissionChecker, PermissionReason, ProvenCommand, RealPaths, Verdict } from "@/permissions/types.ts";
+import type {
+  PermissionChecker,
+  PermissionReason,
+  PermissionTarget,
+  ProvenCommand,
+  RealPaths,
+  Verdict,
+} from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
 import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
@@ -27,6 +34,8 @@ export interface ApprovedCall {
   tool: AnyTool;
   args: unknown;
   resource: Resource;
+  /** What it was allowed to do. */
+  targets: PermissionTarget[];
   /** Given to the model beside the result. */
   comment?: string;
   /** A person has seen exactly these arguments. */
@@ -118,6 +127,11 @@ export async function decideBatch(calls: PreparedCall[], deps: ApprovalDeps): Pr
 }
 
 type ReadyCall = Extract<PreparedCall, { status: "ready" }>;
+interface Checked {
+  verdict: Verdict;
+  /** What it is about. */
+  targets: PermissionTarget[];
+}
 interface Ruling {
   call: DecidedCall;
   interrupt: boolean;
@@ -157,9 +171,10 @@ export async function decideAgain(approved: ApprovedCall, change: Change, deps: 
   try {
     const args = rewritten ? tool.parse(merged) : approved.args;
     info.title = tool.title(args, deps.cwd);
-    const verdict = await checkCall(tool, args, deps);
+    const { verdict, targets } = await checkCall(tool, args, deps);
     const call: ReadyCall = { status: "ready", info, tool, args };
-    const ruling = await settle(call, withHookQuestion(verdict, change.ask), deps, { index: 1, count: 1 }, true);
+    const checked = { verdict: withHookQuestion(verdict, change.ask), targets };
+    const ruling = await settle(call, checked, deps, { index: 1, count: 1 }, true);
     return rewritten ? { ...ruling, call: withRewriteNote(ruling.call) } : ruling;
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
@@ -187,14 +202,15 @@ function withRewriteNote(call: DecidedCall): DecidedCall {
 /** Turns a verdict into what happens: hooks may answer a question, then a person, then nobody can. */
 async function settle(
   call: ReadyCall,
-  checked: Verdict,
+  { verdict: checked, targets }: Checked,
   deps: ApprovalDeps,
   place: Place,
   again = false,
 ): Promise<Ruling> {
   const { info } = call;
   const verdict = checked.behavior === "ask" ? await askHooks(call, checked, deps) : checked;
-  if (verdict.behavior === "ask" && deps.approver === "front_end") return askPerson(call, verdict, deps, place);
+  if (verdict.behavior === "ask" && deps.approver === "front_end")
+    return askPerson(call, { verdict, targets }, deps, place);
   const behavior = verdict.behavior === "allow" ? "allow" : "deny";
   const allowFlag = verdict.behavior === "ask" ? verdict.allowFlag : undefined;
   await deps.emit({
@@ -207,7 +223,7 @@ async function settle(
     ...(again && { again }),
   });
   if (verdict.behavior === "allow")
-    return { call: { ...approve(call, verdict, deps), ...proven(verdict) }, interrupt: false };
+    return { call: { ...approve(call, { verdict, targets }, deps), ...proven(verdict) }, interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
 }
 
@@ -227,19 +243,28 @@ async function askHooks(
   return { behavior: answer.behavior, reason, trace, realPaths: verdict.realPaths };
 }
 
-async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
-  const verdict = await deps.permissions.check(tool.name, tool.targets(args, deps), deps.agentId);
-  if (verdict.behavior === "deny" || !tool.alwaysAsk) return verdict;
+async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Checked> {
+  const targets = tool.targets(args, deps);
+  const verdict = await deps.permissions.check(tool.name, targets, deps.agentId);
+  if (verdict.behavior === "deny" || !tool.alwaysAsk) return { verdict, targets };
   // A rule could not spare the question, so none is offered for that.
   const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };
   const suggestions = [...(tool.suggestions ?? [])];
   const trace = [...verdict.trace, reason];
-  return { behavior: "ask", always: true, reason, trace, suggestions, realPaths: verdict.realPaths };
+  const asked: Verdict = {
+    behavior: "ask",
+    always: true,
+    reason,
+    trace,
+    suggestions,
+    realPaths: verdict.realPaths,
+  };
+  return { verdict: asked, targets };
 }
 
 async function askPerson(
   call: ReadyCall,
-  verdict: Extract<Verdict, { behavior: "ask" }>,
+  { verdict, targets }: { verdict: Extract<Verdict, { behavior: "ask" }>; targets: PermissionTarget[] },
   deps: ApprovalDeps,
   place: Place,
 ): Promise<Ruling> {
@@ -259,7 +284,7 @@ async function askPerson(
   deps.notify(`The agent asks to use ${info.tool}: ${info.title}`);
   const decision = await answer;
   const resolved: Ruling = decision
-    ? await applyDecision(call, verdict, { decision, deps })
+    ? await applyDecision(call, { verdict, targets }, { decision, deps })
     : { call: { status: "denied", info, reason: USER_INTERRUPTED }, interrupt: true };
   await deps.emit({
     type: "approval_resolved",
@@ -275,7 +300,7 @@ async function askPerson(
 
 async function applyDecision(
   call: ReadyCall,
-  verdict: Verdict,
+  checked: Checked,
   { decision, deps }: { decision: Decision; deps: ApprovalDeps },
 ): Promise<Ruling> {
   const { info } = call;
@@ -289,7 +314,7 @@ async function applyDecision(
     await deps.permissions.addRule("allow", suggestion.rule, suggestion.scope);
   }
   if (!decision.updatedArgs) {
-    return { call: { ...approve(call, verdict, deps, decision.comment), seen: true }, interrupt: false };
+    return { call: { ...approve(call, checked, deps, decision.comment), seen: true }, interrupt: false };
   }
   return { call: await approveUpdated(call, decision.updatedArgs, deps, decision.comment), interrupt: false };
 }
@@ -306,16 +331,17 @@ async function approveUpdated(
   try {
     const args = tool.parse(updatedArgs);
     info.title = tool.title(args, deps.cwd);
-    const verdict = await checkCall(tool, args, deps);
+    const { verdict, targets } = await checkCall(tool, args, deps);
     if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict) };
-    return { ...approve({ ...call, info, args }, verdict, deps, comment), seen: true };
+    return { ...approve({ ...call, info, args }, { verdict, targets }, deps, comment), seen: true };
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
     return { status: "invalid", info, message: error.message };
   }
 }
 
-function approve(call: ReadyCall, { realPaths }: Verdict, deps: ApprovalDeps, comment?: string): ApprovedCall {
+function approve(call: ReadyCall, { verdict, targets }: Checked, deps: ApprovalDeps, comment?: string): ApprovedCall {
+  const { realPaths } = verdict;
   return {
     status: "approved",
     info: call.info,
@@ -323,6 +349,7 @@ function approve(call: ReadyCall, { realPaths }: Verdict, deps: ApprovalDeps, co
     args: call.args,
     resource: toRealResource(call.tool.resource(call.args, deps), realPaths),
     realPaths,
+    targets,
     ...(comment && { comment }),
   };
 }

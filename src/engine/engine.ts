@@ -27,7 +27,7 @@ export interface Engine {
   compact(conversation: ConversationRef, settings?: CompactionSettings): Promise<CompactResult>;
 }
 
-export type ToolsRequest = ConversationRef & { model: string; approver: TurnInput["approver"] };
+export type ToolsRequest = ConversationRef & { model: string } & Pick<TurnInput, "approver" | "tools">;
 
 export interface EngineDeps {
   backend: Backend;
@@ -100,7 +100,6 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
   };
 }
 
-/** Only what a person asked for can be refused; a conversation that does not fit any more has to shrink. */
 async function askCompactHooks({ agentId, conversationId }: ConversationRef, deps: EngineDeps): Promise<void> {
   const place = { agentId, conversationId, cwd: deps.cwd(), model: null, signal: new AbortController().signal };
   const input = { event_type: "PreCompact" as const, trigger: "manual", conversation_id: conversationId };

@@ -5,6 +5,7 @@ import type { CompactionStats, ContentPart, StopReason, UsageStatistics } from "
 import type { ErrorCode } from "@/lib/errors.ts";
 import type { PermissionReason, RuleSuggestion } from "@/permissions/types.ts";
 import type { FileDiff, ToolResult } from "@/tools/define-tool.ts";
+import type { ToolsWish } from "@/tools/toolsets.ts";
 
 /** Where a streamed piece belongs. Pieces with equal `otid` concatenate. */
 export interface StreamPosition {
@@ -174,6 +175,8 @@ export interface TurnInput {
   approver: "front_end" | "nobody";
   /** Text parts put before the user's own, each wrapped by the engine in `<system-reminder>`. */
   reminders?: string[];
+  /** This turn only. */
+  tools?: ToolsWish;
   /** Nobody typed this (news of a background task): no hook is asked about it. */
   automatic?: boolean;
 }

@@ -65,7 +65,7 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
   if (deps.hooks.follows(call, result)) {
     deps.journal.setState(deps.conversationKey, id, "done", toItem(call, result, deps));
     const feedback = await deps.hooks.after(call, result);
-    result.output = withFeedback(result.output, feedback.map(deps.redact));
+    result.output = withFeedback(result.output, feedback);
   }
   return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
 }
@@ -102,6 +102,7 @@ async function runTool(call: ApprovedCall, deps: ExecuteDeps): Promise<ToolOutco
       ...deps.context,
       toolCallId: call.info.toolCallId,
       realPaths: call.realPaths,
+      allowedFor: call.targets,
       ...(call.proven && { proven: call.proven }),
       onOutput: (text) =>
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),

@@ -2,6 +2,7 @@
 // queue until the user releases it: nobody wants the next message sent into a turn they just stopped.
 
 import type { ContentPart } from "@/backend/wire.ts";
+import type { ToolsWish } from "@/tools/toolsets.ts";
 
 /** Items a queue holds at most; more are refused, visibly (spec 02 §6). */
 export const QUEUE_LIMIT = 300;
@@ -14,6 +15,8 @@ export interface QueuedItem {
   content: string | ContentPart[];
   /** Only for stream-json: the id the client gave. */
   clientMessageId?: string;
+  /** For the turn it becomes; only what wants the same becomes one turn. */
+  tools?: ToolsWish;
 }
 
 export interface QueueBatch {
@@ -23,6 +26,7 @@ export interface QueueBatch {
   content: string | ContentPart[];
   /** No person said it. */
   automatic: boolean;
+  tools?: ToolsWish;
 }
 
 export class TurnQueue {
@@ -43,13 +47,18 @@ export class TurnQueue {
   }
 
   /** Null when the queue is full; nothing is dropped silently. */
-  enqueue(content: QueuedItem["content"], source: QueueSource = "user", clientMessageId?: string): QueuedItem | null {
+  enqueue(
+    content: QueuedItem["content"],
+    source: QueueSource = "user",
+    { clientMessageId, tools }: Pick<QueuedItem, "clientMessageId" | "tools"> = {},
+  ): QueuedItem | null {
     if (this.#items.length >= QUEUE_LIMIT) return null;
     const item: QueuedItem = {
       id: `q-${this.#nextItem++}`,
       source,
       content,
       ...(clientMessageId && { clientMessageId }),
+      ...(tools && { tools }),
     };
     this.#items.push(item);
     this.#notify();
@@ -84,17 +93,19 @@ export class TurnQueue {
     this.#notify();
   }
 
-  /** The leading items of one source as one message; null when empty or held. */
+  /** The leading items of one source, with the same wishes, as one message; null when empty or held. */
   takeBatch(): QueueBatch | null {
     const first = this.#items[0];
     if (this.#held || !first) return null;
-    const end = this.#items.findIndex((item) => item.source !== first.source);
+    const isOther = ({ source, tools }: QueuedItem) => source !== first.source || !Bun.deepEquals(tools, first.tools);
+    const end = this.#items.findIndex(isOther);
     const items = this.#items.splice(0, end === -1 ? this.#items.length : end);
     return {
       id: `batch-${this.#nextBatch++}`,
       items,
       content: mergeContents(items.map((item) => item.content)),
       automatic: first.source !== "user" && first.source !== "channel",
+      ...(first.tools && { tools: first.tools }),
     };
   }
 

@@ -24,7 +24,7 @@ import {
   toTurnError,
   withBudgetNote,
 } from "./ending.ts";
-import type { EngineDeps } from "./engine.ts";
+import type { EngineDeps, ToolsRequest } from "./engine.ts";
 import type { Decision, EngineEvent, TurnInput, TurnResult } from "./events.ts";
 import { executeBatch } from "./execute.ts";
 import { HookedCalls } from "./hooked-calls.ts";
@@ -145,7 +145,7 @@ export class TurnDriver {
   async #converse(lease: Lease, previous: unknown): Promise<Ending> {
     const agent = await this.deps.backend.retrieveAgent(this.input.agentId);
     const model = this.input.model ?? (await this.#conversationModel()) ?? agent.model;
-    const { conversationId, approver } = this.input;
+    const { conversationId } = this.input;
     await this.control.emit({
       type: "turn_started",
       turnId: this.control.id,
@@ -160,7 +160,7 @@ export class TurnDriver {
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
-      const tools = this.deps.selectTools({ agentId: agent.id, conversationId, model, approver });
+      const tools = this.deps.selectTools(this.#toolsRequest(agent, model));
       const step = await this.#step(messages, tools, lease);
       if (step.ending) return step.ending;
       const next =
@@ -279,6 +279,7 @@ export class TurnDriver {
       const stream = this.deps.backend.sendMessages({ agentId, conversationId }, body, {
         signal: this.control.signal,
         fence: lease.fence,
+        beforeCompaction: (about) => this.#hooks.compaction(about),
       });
       const outcome = await drainStream(stream, this.control.id, (event) => this.#watch(event));
       if (outcome.runId && !this.#runIds.includes(outcome.runId)) this.#runIds.push(outcome.runId);
@@ -304,7 +305,6 @@ export class TurnDriver {
     if (event.type === "reasoning_delta") this.#reasoning += event.text;
     if (event.type === "compaction") this.deps.rearmReminders(this.key);
     await this.control.emit(event);
-    if (event.type === "compaction") await this.#hooks.compaction();
   }
 
   /** Once the backend has taken the results, the journal need not remember them. */
@@ -337,7 +337,7 @@ export class TurnDriver {
     const turnId = this.control.id;
     const { conversationId } = this.input;
     const cwd = this.deps.cwd();
-    const request = { agentId: agent.id, conversationId, model: this.#model ?? "", approver: this.input.approver };
+    const request = this.#toolsRequest(agent, this.#model ?? "");
     const understand = (name: string) => this.deps.understandTool(name, request);
     const prepared = calls.map((call) => prepareCall(call, tools, cwd, understand));
     await this.#announce(prepared);
@@ -371,6 +371,11 @@ export class TurnDriver {
     if (batch.interrupted || hooked.interrupted) return interruptedEnding();
     if (this.#hooks.stopReason !== null) return hookEnding("A hook stopped the turn", this.#hooks.stopReason);
     return { messages: [approvalInput(items), ...(await this.#steered())] };
+  }
+
+  #toolsRequest({ id: agentId }: AgentState, model: string): ToolsRequest {
+    const { conversationId, approver, tools } = this.input;
+    return { agentId, conversationId, model, approver, ...(tools && { tools }) };
   }
 
   /** Durable before anybody is shown it, shown before anything is asked. */
@@ -421,7 +426,7 @@ export class TurnDriver {
       });
       const aborted = this.#aborted();
       if (aborted) return aborted;
-      if (objection !== null) return { messages: [userInput((await this.deps.openRedaction())(objection))] };
+      if (objection !== null) return { messages: [userInput(objection)] };
       return { status: "completed", stopReason: "end_turn" };
     }
     if (outcome.stopReason === "cancelled") return interruptedEnding();

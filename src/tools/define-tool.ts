@@ -31,6 +31,8 @@ export interface ToolContext {
   realPaths?: RealPaths;
   /** Shell tools run this in the place of what the model wrote: it was allowed because this only reads. */
   proven?: ProvenCommand;
+  /** The targets the decision was about; absent when a call is made without one. */
+  allowedFor?: readonly PermissionTarget[];
   /** Live output for people (shell tools); never what the model reads. */
   onOutput(text: string): void;
 }
@@ -94,6 +96,8 @@ export interface Tool<Args = never> {
   readonly suggestions?: readonly RuleSuggestion[];
   /** Left out when nobody can answer. */
   readonly interactive: boolean;
+  /** What it brings comes between turns: left out where the process ends with its turn. */
+  readonly resident?: boolean;
   /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
   run(args: Args, context: ToolContext): Promise<ToolResult | string>;
 }
@@ -117,6 +121,7 @@ export interface ToolSpec<Schema extends GenericSchema> {
   alwaysAsk?: boolean;
   suggestions?: readonly RuleSuggestion[];
   interactive?: boolean;
+  resident?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
 }
 
@@ -143,6 +148,7 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
     alwaysAsk: spec.alwaysAsk ?? false,
     ...(spec.suggestions && { suggestions: spec.suggestions }),
     interactive: spec.interactive ?? false,
+    ...(spec.resident && { resident: true }),
     run: spec.run,
   };
 }

@@ -50,6 +50,7 @@ export function checker(): PermissionChecker & { rules: string[] } {
     },
     addRule: async (_effect, rule) => void rules.push(rule),
     hidesPath: () => false,
+    deniedReads: () => ({ paths: [], denies: null }),
     listRules: () => [],
   };
 }

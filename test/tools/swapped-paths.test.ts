@@ -167,12 +167,12 @@ describe.if(process.platform === "linux")("nothing is written outside by", () =>
     const { cwd, dir, outside } = world();
     const before = tree(outside);
     const args = () => ({ file_path: "dir/file.txt", ...edit });
-    const { refused } = await attack({ tool: editTool as AnyTool, args }, cwd, [
-      join(dir, "file.txt"),
-      join(cwd, "evil.txt"),
-    ]);
+    const swapped: [string, string] = [join(dir, "file.txt"), join(cwd, "evil.txt")];
+    const { refused } = await attack({ tool: editTool as AnyTool, args }, cwd, swapped);
     expect(tree(outside)).toEqual(before);
-    expect(refused).toBeGreaterThan(0);
+    // An edit that loses the race at its very end puts its file in the link's place, and the attack is over.
+    const linksLeft = swapped.filter((path) => lstatSync(path).isSymbolicLink());
+    expect(refused > 0 || linksLeft.length === 0).toBe(true);
   });
 
   test("undo", async () => {

@@ -138,6 +138,7 @@ function allowAll(): ExplainingChecker {
     },
     addRule: async () => {},
     hidesPath: () => false,
+    deniedReads: () => ({ paths: [], denies: null }),
     listRules: () => [{ effect: "allow", rule: "Bash(git status)", source: "user" }],
     explain: () => Promise.reject(new Error("nothing is explained here")),
   };

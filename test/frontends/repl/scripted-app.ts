@@ -232,6 +232,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       },
       addRule: async () => {},
       hidesPath: () => false,
+      deniedReads: () => ({ paths: [], denies: null }),
       listRules: () => [{ effect: "allow", rule: "Bash(npm test)", source: "user" }],
     },
     tools: {
