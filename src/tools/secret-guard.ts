@@ -60,13 +60,13 @@ export function createSecretGuard(options: SecretGuardOptions): SecretGuard {
       return redactor;
     },
     async refresh() {
-      const state = [settings.user.redaction, fileState(agentSecrets.file), fileState(paths.providerAuth)].join(" ");
-      if (state === knownState) return redactor;
       try {
+        const state = [settings.user.redaction, fileState(agentSecrets.file), fileState(paths.providerAuth)].join(" ");
+        if (state === knownState) return redactor;
         redactor = await load();
         knownState = state;
       } catch {
-        // A damaged file: what was known stays known, and the next refresh tries again.
+        // A damaged file, or one that may not be looked at here: what was known stays known, and the next refresh tries again.
       }
       return redactor;
     },
