@@ -23,7 +23,11 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   messages: { summary: "List, search and transcribe messages", load: () => import("./messages.ts") },
   runs: { summary: "List runs, replay and follow their streams", load: () => import("./runs.ts") },
-  memory: { summary: "Look at an agent's memory", also: ["memfs"], load: () => import("./memory.ts") },
+  memory: {
+    summary: "See, take back, check and sync an agent's memory",
+    also: ["memfs"],
+    load: () => import("./memory.ts"),
+  },
   undo: { summary: "Take back the file changes of a turn", load: () => import("./undo.ts") },
   pin: { summary: "Pin an agent, so that it is offered first and --name finds it", load: () => import("./pin.ts") },
   unpin: { summary: "Take an agent's pin away", load: () => import("./unpin.ts") },
