@@ -15,6 +15,7 @@ import { createFileIndex } from "./files.ts";
 import { createHistory } from "./history.ts";
 import { EXIT_WINDOW_MS } from "./limits.ts";
 import { LineUi } from "./line-ui.ts";
+import { sayMemoryState } from "./memory-notes.ts";
 import { ReplSession } from "./session.ts";
 import { askTrust, farewellLines, headerLines, offerModel, showBackfill } from "./start.ts";
 import { TerminalUi } from "./terminal-ui.ts";
@@ -80,6 +81,7 @@ async function begin(session: ReplSession, initialPrompt: string | undefined): P
     if (initialPrompt) session.send(initialPrompt);
     session.markStarted();
     await session.remember();
+    await sayMemoryState(session);
   } catch (error) {
     session.showError(error);
     session.markStarted();
