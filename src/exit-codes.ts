@@ -14,6 +14,7 @@ export const EXIT_CODES: Record<ErrorCode, number> = {
   no_provider: 3,
   not_found: 4,
   busy: 1,
+  conflict: 1,
   lease_lost: 1,
   limit: 5,
   denied: 6,

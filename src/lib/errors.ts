@@ -8,6 +8,7 @@ export type ErrorCode =
   | "no_provider" // nothing is connected that could serve a model
   | "not_found" // agent, conversation, message, provider, file of ours
   | "busy" // another process holds the conversation
+  | "conflict" // what was to be changed is not what it was expected to be
   | "lease_lost" // this process lost the right to write to the conversation
   | "limit" // max turns, cost, tokens or time of a run reached
   | "denied" // a tool was denied and the agent could not go on

@@ -8,6 +8,8 @@ import {
   constants,
   copyFileSync,
   fsyncSync,
+  linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -15,12 +17,12 @@ import {
   renameSync,
   statSync,
   unlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
-import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
-import { isPidAlive } from "@/lib/process-stat.ts";
+import { currentOwner, isOwnerAlive } from "./owner.ts";
 
 export interface AtomicWriteOptions {
   /** Mode of a new file; an existing file keeps its own. Default 0o600. */
@@ -29,9 +31,18 @@ export interface AtomicWriteOptions {
   backup?: boolean;
 }
 
-/** Milliseconds to wait for another process's lock. Holders keep it for one write. */
+export interface FileLockOptions {
+  /** Milliseconds to wait for another process's lock. Default 5 s: holders keep it for one write. */
+  waitMs?: number;
+  /** A lock that was not touched for so long belongs to a process that was killed or stopped in the middle. Default 10 s;
+   *  a holder who may need longer touches it (`keepFresh`). */
+  staleMs?: number;
+  keepFresh?: boolean;
+  /** For whoever has to wait, in the lock's text. */
+  purpose?: string;
+}
+
 const LOCK_WAIT_MS = 5_000;
-/** A lock older than this belongs to a process that was killed or stopped in the middle. */
 const LOCK_STALE_MS = 10_000;
 
 /** Follows a link to its target, so that a settings file kept elsewhere (dotfile managers) stays a link. */
@@ -56,56 +67,103 @@ export function writeFileAtomic(
   }
 }
 
-/** Runs `change` while nobody else holds the lock of `path`. `change` must be quick: others wait at most 5 s. */
-export async function withFileLock<T>(path: string, change: () => T | Promise<T>): Promise<T> {
+/** Runs `change` while nobody else holds the lock of `path`, `<path>.lock`. */
+export async function withFileLock<T>(
+  path: string,
+  change: () => T | Promise<T>,
+  { waitMs = LOCK_WAIT_MS, staleMs = LOCK_STALE_MS, keepFresh, purpose }: FileLockOptions = {},
+): Promise<T> {
   const lock = `${path}.lock`;
-  const owner = JSON.stringify({ pid: process.pid, host: hostname(), nonce: randomBytes(8).toString("hex") });
-  await acquire(path, lock, owner);
+  const nonce = randomBytes(8).toString("hex");
+  const startedAt = new Date().toISOString();
+  const owner = JSON.stringify({ ...currentOwner(), startedAt, ...(purpose && { purpose }), nonce });
+  await acquire({ path, lock, owner, waitMs, staleMs });
+  const fresh = keepFresh ? setInterval(() => touchQuietly(lock), staleMs / 5) : undefined;
+  fresh?.unref();
   try {
     return await change();
   } finally {
+    clearInterval(fresh);
     // Only our own lock: whoever judged us dead and took over must keep theirs.
     if (readOrNull(lock) === owner) removeQuietly(lock);
   }
 }
 
-async function acquire(path: string, lock: string, owner: string): Promise<void> {
-  const deadline = performance.now() + LOCK_WAIT_MS;
+/** True when a lock's text names a process of this machine that no longer runs. */
+export function isLockOwnerDead(text: string): boolean {
+  try {
+    const { pid, host, startTicks = "" } = JSON.parse(text) as { pid?: unknown; host?: unknown; startTicks?: unknown };
+    if (typeof pid !== "number" || typeof host !== "string" || typeof startTicks !== "string") return false;
+    const now = Date.now();
+    return !isOwnerAlive({ pid, host, startTicks }, new Date(now).toISOString(), currentOwner(), now);
+  } catch {
+    return false; // Being written right now, or another program's; its age decides.
+  }
+}
+
+interface LockRequest {
+  path: string;
+  lock: string;
+  owner: string;
+  waitMs: number;
+  staleMs: number;
+}
+
+async function acquire(request: LockRequest): Promise<void> {
+  const { path, lock, owner, waitMs } = request;
+  const deadline = performance.now() + waitMs;
   for (;;) {
     if (tryCreate(path, lock, owner)) return;
-    if (isStale(lock)) {
-      removeStale(path, lock);
+    if (isStale(request)) {
+      removeStale(request);
       continue;
     }
     if (performance.now() > deadline)
-      throw new LettaError("storage", `cannot write ${path}: another process holds ${lock}`, {
+      throw new LettaError("busy", `cannot write ${path}: another process holds ${lock}`, {
         hint: `If no other letta is running, remove ${lock}.`,
       });
     await Bun.sleep(2 + Math.random() * 10);
   }
 }
 
+/** Appears with its text: a lock without its owner's name could only be judged by its age. */
 function tryCreate(path: string, lock: string, owner: string): boolean {
+  const temp = `${lock}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
   try {
     // `EEXIST` of mkdir means that a file is in the way; only that of the lock itself means that it is taken.
     if (!statOrNull(dirname(lock))?.isDirectory()) mkdirSync(dirname(lock), { recursive: true, mode: 0o700 });
+    // Nobody waits faster by making files: most of the time the lock is there.
+    if (lstatSync(lock, { throwIfNoEntry: false })) return false;
+    writeFileSync(temp, owner, { flag: "wx", mode: 0o600 });
+    try {
+      linkSync(temp, lock);
+    } catch (error) {
+      if (systemErrorCode(error) === "EEXIST") return false;
+      // A file system without hard links.
+      return createInPlace(lock, owner);
+    }
+    return true;
   } catch (error) {
     throw storageError(`cannot write ${path}`, error);
+  } finally {
+    removeQuietly(temp);
   }
+}
+
+function createInPlace(lock: string, owner: string): boolean {
   let file: number;
   try {
     file = openSync(lock, "wx", 0o600);
   } catch (error) {
     if (systemErrorCode(error) === "EEXIST") return false;
-    throw storageError(`cannot write ${path}`, error);
+    throw error;
   }
   try {
     writeFileSync(file, owner);
     return true;
   } catch (error) {
-    // A lock without its owner's name, left on a full disk, would look like one that is just being written.
     removeQuietly(lock);
-    throw storageError(`cannot write ${path}`, error);
+    throw error;
   } finally {
     closeSync(file);
   }
@@ -113,31 +171,21 @@ function tryCreate(path: string, lock: string, owner: string): boolean {
 
 /** Two processes may find the same stale lock; without this second lock the slower one would remove the lock the
  *  faster one has just made. It judges again once it holds it. */
-function removeStale(path: string, lock: string): void {
-  const guard = `${lock}.takeover`;
-  if (!tryCreate(path, guard, String(process.pid))) {
-    if (isOld(guard)) removeQuietly(guard);
+function removeStale(request: LockRequest): void {
+  const guard = `${request.lock}.takeover`;
+  if (!tryCreate(request.path, guard, JSON.stringify(currentOwner()))) {
+    if (isStale({ lock: guard, staleMs: LOCK_STALE_MS })) removeQuietly(guard);
     return;
   }
-  if (isStale(lock)) removeQuietly(lock);
+  if (isStale(request)) removeQuietly(request.lock);
   removeQuietly(guard);
 }
 
-function isStale(lock: string): boolean {
+function isStale({ lock, staleMs }: Pick<LockRequest, "lock" | "staleMs">): boolean {
   const text = readOrNull(lock);
   if (text === null) return false;
-  if (isOld(lock)) return true;
-  try {
-    const { pid, host } = JSON.parse(text) as { pid?: unknown; host?: unknown };
-    return typeof pid === "number" && host === hostname() && !isPidAlive(pid);
-  } catch {
-    return false; // Being written right now; its age decides later.
-  }
-}
-
-function isOld(file: string): boolean {
-  const stat = statOrNull(file);
-  return stat !== null && Date.now() - stat.mtimeMs > LOCK_STALE_MS;
+  const stat = statOrNull(lock);
+  return (stat !== null && Date.now() - stat.mtimeMs > staleMs) || isLockOwnerDead(text);
 }
 
 function writeDurably(path: string, content: string | Uint8Array, mode: number): void {
@@ -180,6 +228,15 @@ function statOrNull(path: string) {
   return statSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
+function touchQuietly(path: string): void {
+  try {
+    const now = new Date();
+    utimesSync(path, now, now);
+  } catch {
+    /* Whoever judged us dead removed it. */
+  }
+}
+
 function readOrNull(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
@@ -196,7 +253,7 @@ function removeQuietly(path: string): void {
   }
 }
 
-function storageError(message: string, cause: unknown): LettaError {
+export function storageError(message: string, cause: unknown): LettaError {
   const code = systemErrorCode(cause);
   const hint =
     code === "ENOSPC" || code === "EDQUOT"

@@ -112,6 +112,15 @@ export interface LogOptions {
   firstParent?: boolean;
 }
 
+/** One line of a file, and the commit it came in with. */
+export interface BlameLine {
+  /** Without the line end. */
+  text: string;
+  commit: Commit;
+  /** Its number there, from 1. */
+  line: number;
+}
+
 export interface GitRepository {
   /** Of this working tree; absolute. */
   readonly dir: string;
@@ -131,6 +140,8 @@ export interface GitRepository {
   /** Null when the revision has no such file. */
   readFile(revision: string, path: string): Promise<Uint8Array | null>;
   log(options?: LogOptions): AsyncIterable<Commit>;
+  /** Which commit each line of a file comes from, along first parents. Null: no such file, or not text. */
+  blame(revision: string, path: string): Promise<BlameLine[] | null>;
   /** What differs between two trees or commits; null is the empty tree. */
   diffTrees(
     from: string | null,
@@ -150,7 +161,8 @@ export interface GitRepository {
   /** Commits what the working tree has at or below these paths (`[]`: everywhere), deletions included. */
   commitPaths(paths: string[], options: CommitOptions): Promise<CommitOutcome>;
   /** A commit with these parents and this tree on the current branch, the working tree brought along: only paths that
-   *  differ are touched, and one with local changes refuses it whole (`conflict`). */
+   *  differ are touched, and one with local changes refuses it whole (`conflict`). HEAD must be among the parents. The
+   *  empty tree and no parents make an empty first commit. */
   commitTree(tree: Oid, options: CommitOptions & { parents: Oid[] }): Promise<Oid>;
   /** Moves the current branch forward to a descendant, with the working tree; refuses as `commitTree` does. */
   fastForward(to: Oid, options: { reason: string; by: Identity }): Promise<void>;
@@ -164,6 +176,12 @@ export interface GitRepository {
   listWorktrees(): Promise<Worktree[]>;
   /** Removes folder and metadata; the branch stays. */
   removeWorktree(dir: string): Promise<void>;
-  /** Packs loose objects when there are many, prunes worktrees whose folder is gone, sweeps stale locks of ours. */
-  maintain(): Promise<void>;
+  /** A setting of `.git/config` (`user.name`, `remote.origin.url`), the last one when there are several. */
+  getConfig(name: string): string | null;
+  /** Null removes. Under git's `config.lock`. */
+  setConfig(values: Record<string, string | null>): Promise<void>;
+
+  /** Packs loose objects when there are many (`maxLoose`, default 2,000), prunes worktrees whose folder is gone, sweeps
+   *  stale locks of ours. */
+  maintain(options?: { maxLoose?: number }): Promise<void>;
 }
