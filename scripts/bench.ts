@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { tempDir, tempHome } from "../test/support/binary.ts";
 import { measureChecks } from "./bench/checks.ts";
 import { measureRepository } from "./bench/git.ts";
+import { measureRender } from "./bench/memory.ts";
 import { measureFirstDelta, measureRequests, openTurnServer } from "./bench/model.ts";
 import { measureMemory, measurePrompt, measureTime } from "./bench/process.ts";
 import { seedConversation } from "./bench/seed.ts";
@@ -35,6 +36,7 @@ async function bench(): Promise<number> {
     ...(await benchConversation(letta)),
     ...(await benchModel(letta)),
     ...(await benchChecks()),
+    ...benchMemory(),
     ...(await benchRepository()),
   ];
   printTable(rows);
@@ -181,6 +183,18 @@ async function benchChecks(): Promise<Row[]> {
       measured: `${worst.toFixed(1)} ms`,
       budget: "≤ 50 ms",
       ok: worst <= 50,
+    },
+  ];
+}
+
+function benchMemory(): Row[] {
+  const renderMs = measureRender();
+  return [
+    {
+      what: "memory of 2,000 files into the prompt",
+      measured: `${renderMs.toFixed(1)} ms`,
+      budget: "≤ 20 ms",
+      ok: renderMs <= 20,
     },
   ];
 }

@@ -3,6 +3,7 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
+import { findAgentOrNull } from "@/agent/find-agent.ts";
 import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
@@ -12,6 +13,11 @@ import { createEngine, type Engine } from "@/engine/engine.ts";
 import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
+import { createRedactor } from "@/lib/redactor.ts";
+import { createBackendMemory } from "@/memory/backend-memory.ts";
+import { createMemories, type Memories } from "@/memory/memories.ts";
+import { memoryPaths } from "@/memory/places.ts";
+import { treeLimits } from "@/memory/render.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
@@ -92,6 +98,8 @@ export interface App extends Core {
   shadow: ShadowStore;
   /** By agent; commands get those they name. */
   agentSecrets: AgentSecrets;
+  /** Null: agents have none in this process. */
+  memories: Memories | null;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -147,6 +155,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     isHidden: (path) => permissions.hidesPath(path),
     planMode: createPlanMode(() => permissions),
     secrets: guard,
+    describeAgent: async (id) => {
+      const agent = await findAgentOrNull({ backend }, id);
+      return agent && { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
+    },
   });
   const permissions = createPermissionChecker({
     settings,
@@ -161,6 +173,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
     ],
+    memoryOf: (agentId) => {
+      if (options.ephemeral) return [];
+      const { memory, worktrees } = memoryPaths(paths, agentId);
+      return [memory, worktrees];
+    },
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
     guardedFiles,
     currentDirectory: () => app.cwd,
@@ -168,8 +185,22 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
   const warnings = sandboxWarnings(sandbox);
-  const backend = createLocalBackend({ db, models, onWarning: (text) => warnings.push(text) });
-  const tools = createToolRegistry(builtinTools());
+  const memories = options.ephemeral ? null : openMemories(core, guard);
+  const backend = createLocalBackend({
+    db,
+    models,
+    ...(memories && {
+      memory: createBackendMemory({
+        memories,
+        limits: treeLimits(env.memoryTree),
+        onWarning: (text) => warnings.push(text),
+      }),
+    }),
+    onWarning: (text) => warnings.push(text),
+  });
+  const tools = createToolRegistry(
+    builtinTools(memories ? { findMemory: async (id) => memories.find(await backend.retrieveAgent(id)) } : {}),
+  );
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
@@ -205,6 +236,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     hooks,
     sessionHooks,
     agentSecrets,
+    memories,
     serverKey: `local:${paths.local}`,
     async close() {
       await sessionHooks.end();
@@ -229,6 +261,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       collectReminders({
         key,
         agent,
+        memoryDir: memories?.find(agent)?.places.memory ?? null,
         conversationId,
         // `/cd` changes the field of the app that front ends hold.
         cwd: result.cwd,
@@ -268,6 +301,16 @@ function sandboxWarnings({ status, active }: Sandbox): string[] {
 /** A prompt nobody watches, without a flag about what may run. */
 function isUnattended({ label, interactive, permissionMode, allowedTools = [] }: AppOptions): boolean {
   return label === "headless" && !interactive && permissionMode === undefined && allowedTools.length === 0;
+}
+
+/** What the agent may not see it may not write down either. */
+function openMemories({ paths }: Core, guard: SecretGuard): Memories {
+  const shapes = createRedactor([], { patterns: true });
+  return createMemories({
+    paths,
+    git: () => import("@/store/git/repository.ts"),
+    redact: (text) => shapes.redact(guard.redactor.redact(text)),
+  });
 }
 
 async function openModels(core: Core, options: AppOptions): Promise<ModelAdapter> {

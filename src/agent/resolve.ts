@@ -34,6 +34,7 @@ export interface Selection {
   save: boolean;
   /** Of a created agent. */
   tags?: string[];
+  personality?: string;
 }
 
 export type ModelSource = "flag" | "conversation" | "agent" | "settings" | "default";
@@ -240,7 +241,7 @@ async function finishPlan(
   return {
     ...found,
     model,
-    ...(system && { system: "text" in system ? system.text : defaultSystemPrompt() }),
+    ...(system && { system: "text" in system ? system.text : defaultSystemPrompt({ memory: !selection.ephemeral }) }),
     selection,
   };
 }
@@ -262,9 +263,13 @@ async function resolveModel(
 
 /** The model is filled in when the agent is created. */
 function createBody(selection: Selection): AgentCreate {
-  const system = selection.system && "text" in selection.system ? selection.system.text : undefined;
+  const own = selection.system && "text" in selection.system ? selection.system.text : undefined;
+  const system = own ?? (selection.ephemeral ? defaultSystemPrompt({ memory: false }) : undefined);
+  // Who starts for the first time, and did not ask for an agent, meets one that shows the way.
+  const isFirst = selection.mode === "interactive" && !selection.newAgent;
   return defaultAgent({
     model: "",
+    personality: selection.personality ?? (isFirst ? "tutorial" : "memo"),
     ...(system !== undefined && { system }),
     ...(selection.tags && { tags: selection.tags }),
   });

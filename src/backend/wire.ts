@@ -236,7 +236,20 @@ export interface AgentState {
   last_run_completion: IsoTime | null;
 }
 
-export type AgentCreate = { name?: string; model?: string; system?: string } & Partial<
+/** Text an agent begins with. */
+export interface MemoryBlock {
+  label: string;
+  value: string;
+  description?: string | null;
+  read_only?: boolean;
+}
+
+export type AgentCreate = {
+  name?: string;
+  model?: string;
+  system?: string;
+  memory_blocks?: MemoryBlock[];
+} & Partial<
   Pick<
     AgentState,
     "description" | "tags" | "model_settings" | "context_window_limit" | "compaction_settings" | "hidden" | "metadata"

@@ -1,11 +1,14 @@
 // `letta agents …`: the identities on the current backend.
 
+import { existsSync } from "node:fs";
 import { defineCommand } from "citty";
 import { pinnedAgentIds, setPinned } from "@/agent/pins.ts";
 import type { AgentState, Conversation } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
+import { PERSONALITIES } from "@/memory/personalities.ts";
+import { memoryPaths } from "@/memory/places.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { dataArgs, type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
@@ -44,6 +47,11 @@ const create = defineCommand({
     description: { type: "string", description: "What it is for" },
     tags: { type: "string", valueHint: "A,B", description: "Tags" },
     system: { type: "string", valueHint: "TEXT", description: "Its system prompt (default: the built-in one)" },
+    personality: {
+      type: "string",
+      valueHint: "NAME",
+      description: `What it begins as: ${PERSONALITIES.map(({ id }) => id).join(", ")} (default: memo)`,
+    },
     pinned: { type: "boolean", description: "Pin it" },
     ...dataArgs,
   },
@@ -141,6 +149,7 @@ export interface AgentsCreateArgs extends OutputArgs {
   description?: string;
   tags?: string;
   system?: string;
+  personality?: string;
   pinned?: boolean;
 }
 
@@ -152,7 +161,11 @@ export async function runAgentsCreate(app: StoreApp, args: AgentsCreateArgs, io:
       const { defaultAgent } = await import("@/agent/default-agent.ts");
       if (args.model !== undefined) await app.models.resolveModel(args.model);
       const agent = await app.backend.createAgent({
-        ...defaultAgent({ model: args.model ?? "", ...(args.system === undefined ? {} : { system: args.system }) }),
+        ...defaultAgent({
+          model: args.model ?? "",
+          ...(args.system === undefined ? {} : { system: args.system }),
+          ...(args.personality === undefined ? {} : { personality: args.personality }),
+        }),
         ...(args.name === undefined ? {} : { name: args.name }),
         ...(args.description === undefined ? {} : { description: args.description }),
         ...(args.tags === undefined ? {} : { tags: splitList(args.tags) }),
@@ -221,9 +234,14 @@ export async function runAgentsDelete(
       await setPinned(app, agent.id, false);
       // A secret nobody can use any more is only a risk.
       for (const name of app.agentSecrets.names(agent.id)) await app.agentSecrets.unset(agent.id, name);
-      return { agentId: agent.id, name: agent.name, deleted: true };
+      const { memory } = memoryPaths(app.paths, agent.id);
+      return { agentId: agent.id, name: agent.name, deleted: true, memory: existsSync(memory) ? memory : null };
     },
-    { text: (data) => `Deleted ${data.name} (${data.agentId})\n` },
+    {
+      text: ({ name, agentId, memory }) =>
+        // What an agent learned is not thrown away in passing.
+        `Deleted ${name} (${agentId})\n${memory === null ? "" : `Its memory stays in ${memory}\n`}`,
+    },
   );
 }
 

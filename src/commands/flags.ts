@@ -1,6 +1,7 @@
 // The one table of global flags. Parsing, "did you mean", conflicts and the text of `letta --help` derive from it;
 // nothing else in the product spells a flag's rules. Subcommands have their own flags (run-command.ts).
 
+import { PERSONALITIES, PERSONALITY_ALIASES } from "@/memory/personalities.ts";
 import { LEGACY_MODES, PERMISSION_MODES } from "@/permissions/rules.ts";
 import { TOOLSET_CHOICES } from "@/tools/toolsets.ts";
 
@@ -114,6 +115,15 @@ export const FLAGS = {
   },
   new: { type: "boolean", mode: "both", group: "Agent and conversation", help: "Start a new conversation" },
   "new-agent": { type: "boolean", mode: "both", group: "Agent and conversation", help: "Create an agent and use it" },
+  personality: {
+    type: "string",
+    hint: "NAME",
+    values: PERSONALITIES.map(({ id }) => id),
+    legacy: PERSONALITY_ALIASES,
+    mode: "both",
+    group: "Agent and conversation",
+    help: "What a created agent begins as",
+  },
   tags: {
     type: "csv",
     hint: "A,B",
@@ -284,8 +294,18 @@ export const FLAGS = {
   "no-skills": off("skills"),
   "no-bundled-skills": off("built-in skills"),
   "no-mods": { ...off("mods"), also: ["no-extensions"] },
+  // Agents on this machine always have one, and nothing to fetch it from.
+  memfs: off("the memory directory"),
   "no-memfs": off("the memory directory"),
-  "memfs-startup": { type: "string", values: ["skip"], mode: "both", group: none, help: "", hidden: true, noop: true },
+  "memfs-startup": {
+    type: "string",
+    values: ["blocking", "background", "skip"],
+    mode: "both",
+    group: none,
+    help: "",
+    hidden: true,
+    noop: true,
+  },
   "reflection-trigger": {
     type: "string",
     values: ["off"],
@@ -295,13 +315,11 @@ export const FLAGS = {
     hidden: true,
     noop: true,
   },
-  memfs: missing("boolean", "memory directories"),
   skills: missing("string", "skills"),
   "skill-sources": missing("string", "skills"),
   "pre-load-skills": missing("string", "skills"),
   "reflection-step-count": missing("string", "reflection"),
-  "disable-memory-guard": missing("boolean", "memory directories"),
-  personality: missing("string", "personalities"),
+  "disable-memory-guard": missing("boolean", "a way around the guard of other agents' memories"),
   "base-tools": missing("string", "server-side tools"),
   "from-agent": missing("string", "messages between agents"),
   environment: { ...missing("string", "remote environments"), also: ["env"] },
@@ -323,7 +341,10 @@ export type GlobalFlags = { [Name in FlagName]?: FlagValue<(typeof FLAGS)[Name][
 
 /** Combinations that make no sense: `flag` with any of `not`, or without any of `needs`. First match is reported. */
 export const CONFLICTS: readonly { flag: FlagName; not?: readonly FlagName[]; needs?: readonly FlagName[] }[] = [
-  { flag: "ephemeral", not: ["agent", "name", "conversation", "new-agent", "new", "continue", "stateless", "save"] },
+  {
+    flag: "ephemeral",
+    not: ["agent", "name", "conversation", "new-agent", "new", "continue", "stateless", "save", "personality"],
+  },
   { flag: "stateless", not: ["new-agent"], needs: ["agent", "name", "conversation"] },
   { flag: "conversation", not: ["name", "new-agent", "continue", "new", "resume"] },
   { flag: "continue", not: ["agent", "name", "new", "new-agent"] },
@@ -335,4 +356,5 @@ export const CONFLICTS: readonly { flag: FlagName; not?: readonly FlagName[]; ne
   { flag: "stdin", not: ["no-stdin"] },
   { flag: "record", not: ["replay"] },
   { flag: "tags", needs: ["new-agent"] },
+  { flag: "personality", needs: ["new-agent"] },
 ];

@@ -1,5 +1,5 @@
-// `letta import`: takes over agents, conversations and messages of the other Letta client's local store. That store is
-// only read; doing it again brings what is new there. Memory repositories and provider keys stay where they are.
+// `letta import`: takes over agents, conversations, messages and memories of the other Letta client's local store. That
+// store is only read; doing it again brings what is new there. Provider keys stay where they are.
 
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -8,18 +8,29 @@ import type { Core } from "@/app.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
-import { withCore } from "./context.ts";
+import { withCore, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { type OutputArgs, outputArgs, present } from "./output.ts";
 
 export const command = defineCommand({
   meta: { description: "Take over agents and conversations of another Letta client's local store" },
   args: {
-    folder: { type: "positional", required: false, description: "Its store (default: ~/.letta/lc-local-backend)" },
+    folder: {
+      type: "positional",
+      required: false,
+      description: "Its store (default: ~/.letta/lc-local-backend), or an AgentFile (.af)",
+    },
     "dry-run": { type: "boolean", description: "Only show what is there" },
     ...outputArgs,
   },
-  run: ({ args, data }) => withCore(data, (core, io) => runImport(core, args, io)),
+  run: ({ args, data }) => {
+    const { folder } = args;
+    if (!folder?.endsWith(".af")) return withCore(data, (core, io) => runImport(core, args, io));
+    return withStore(data, async (app, io) => {
+      const { runImportAgentFile } = await import("./import-agent-file.ts");
+      return runImportAgentFile(app, { ...args, folder }, io);
+    });
+  },
 });
 
 export interface ImportArgs extends OutputArgs {
@@ -33,23 +44,26 @@ export async function runImport(core: Core, args: ImportArgs, io: Io, now = Date
     args,
     async () => {
       const root = findStore(core, args.folder);
-      const [{ importStore }, { openDatabase }] = await Promise.all([
+      const dryRun = args["dry-run"] ?? false;
+      const [{ importStore }, { importMemories }, { openDatabase }] = await Promise.all([
         import("@/backend/local/import.ts"),
+        import("@/memory/import.ts"),
         import("@/store/db.ts"),
       ]);
-      if (args["dry-run"]) return { dryRun: true, ...(await importStore(root, null, now)) };
-      const db = openDatabase(core.paths.database);
+      const db = dryRun ? null : openDatabase(core.paths.database);
       try {
-        return { dryRun: false, ...(await importStore(root, db, now)) };
+        const { problems, ...report } = await importStore(root, db, now);
+        const { problems: left, ...memories } = await importMemories(root, core.paths, { dryRun });
+        return { dryRun, ...report, memories, problems: [...problems, ...left] };
       } finally {
-        db.close();
+        db?.close();
       }
     },
     {
-      text: ({ dryRun, root, agents, conversations, messages, problems }) => {
+      text: ({ dryRun, root, agents, conversations, messages, memories, problems }) => {
         const verb = dryRun ? "Found" : "Imported";
         const lines = [
-          `${verb} ${plural(agents.imported, "agent")}, ${plural(conversations.imported, "conversation")}, ${plural(messages, "message")} from ${root}`,
+          `${verb} ${plural(agents.imported, "agent")}, ${plural(conversations.imported, "conversation")}, ${plural(messages, "message")}, ${plural(memories.imported, "memory", "memories")} from ${root}`,
           ...(conversations.extended > 0
             ? [`${plural(conversations.extended, "conversation")} got what was new there`]
             : []),
@@ -66,14 +80,7 @@ export async function runImport(core: Core, args: ImportArgs, io: Io, now = Date
 }
 
 function findStore(core: Core, folder: string | undefined): string {
-  if (folder !== undefined) {
-    if (folder.endsWith(".af")) {
-      throw new LettaError("usage", "this version cannot import AgentFiles (.af) yet", {
-        hint: "It imports the folder of a local store.",
-      });
-    }
-    return resolve(core.cwd, folder);
-  }
+  if (folder !== undefined) return resolve(core.cwd, folder);
   // LETTA_LOCAL_BACKEND_DIR names the store of both clients.
   const candidates = [join(core.paths.root, "lc-local-backend"), core.paths.local];
   const found = candidates.find((candidate) => existsSync(join(candidate, "agents")));

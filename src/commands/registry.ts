@@ -23,6 +23,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   messages: { summary: "List, search and transcribe messages", load: () => import("./messages.ts") },
   runs: { summary: "List runs, replay and follow their streams", load: () => import("./runs.ts") },
+  memory: { summary: "Look at an agent's memory", also: ["memfs"], load: () => import("./memory.ts") },
   undo: { summary: "Take back the file changes of a turn", load: () => import("./undo.ts") },
   pin: { summary: "Pin an agent, so that it is offered first and --name finds it", load: () => import("./pin.ts") },
   unpin: { summary: "Take an agent's pin away", load: () => import("./unpin.ts") },
@@ -49,8 +50,6 @@ export const COMMANDS: Record<string, CommandEntry> = {
 export const MISSING_COMMANDS: Record<string, string> = {
   update: "Run install.sh again to update.",
   setup: "Connect a model with letta connect; letta alone starts talking.",
-  memory: "Memory directories come later.",
-  memfs: "Memory directories come later.",
   skills: "Skills come later.",
   install: "Skills and mods come later.",
   mods: "Mods come later.",

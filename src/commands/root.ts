@@ -50,6 +50,7 @@ export function selectionFrom(flags: GlobalFlags, mode: Selection["mode"]): Sele
     ...(system !== undefined && { system: flags["system-custom"] ? { text: system } : { preset: "default" as const } }),
     save: flags.save ?? false,
     ...(flags.tags && { tags: flags.tags }),
+    ...(flags.personality !== undefined && { personality: flags.personality }),
   };
 }
 

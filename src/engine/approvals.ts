@@ -47,6 +47,8 @@ export interface ApprovedCall {
 }
 
 export interface ApprovalDeps {
+  /** Whose turn it is; null for ephemeral runs. */
+  agentId: string | null;
   turnId: string;
   conversationId: string;
   cwd: string;
@@ -243,7 +245,7 @@ async function askHooks(
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Checked> {
   const targets = tool.targets(args, deps);
-  const verdict = await deps.permissions.check(tool.name, targets);
+  const verdict = await deps.permissions.check(tool.name, targets, deps.agentId);
   if (verdict.behavior === "deny" || !tool.alwaysAsk) return { verdict, targets };
   // A rule could not spare the question, so none is offered for that.
   const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };

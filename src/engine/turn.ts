@@ -397,6 +397,7 @@ export class TurnDriver {
 
   #approvalDeps(cwd: string): ApprovalDeps {
     return {
+      agentId: this.input.agentId,
       turnId: this.control.id,
       conversationId: this.input.conversationId,
       cwd,

@@ -19,6 +19,7 @@ import {
   expandHome,
   IGNORES_CASE,
   type KnownDirectory,
+  type Place,
   type Places,
   toPlace,
   toRealPath,
@@ -55,6 +56,8 @@ export interface PermissionCheckerOptions {
   interactive: boolean;
   /** Directories outside the workspace that may be read; asked at each check. Default: overflow files. */
   readableDirectories?: () => string[];
+  /** Folders of an agent's own memory. Default: none. */
+  memoryOf?: (agentId: string) => string[];
   /** What the sandbox makes unnecessary to ask. Default: nothing. */
   confinement?: { shell: boolean; edits: boolean };
   /** Files whose writing always asks, such as the scripts of hooks; asked again when settings, trust or the directory
@@ -155,8 +158,8 @@ class Checker implements ExplainingChecker {
     };
   }
 
-  async check(tool: string, targets: PermissionTarget[]): Promise<Verdict> {
-    const context = this.#context();
+  async check(tool: string, targets: PermissionTarget[], agentId: string | null = null): Promise<Verdict> {
+    const context = this.#context(agentId);
     const { rules, mode } = context;
     const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
     const isRuled = rules.some((rule) => coversTool(rule, byName));
@@ -185,17 +188,27 @@ class Checker implements ExplainingChecker {
   }
 
   /** Knows what links looked like, so it lives for one check only. */
-  #context(): DecisionContext {
+  #context(agentId: string | null = null): DecisionContext {
     const {
       rules,
       places,
       mode: { mode, source },
     } = this.#derive();
+    const realpath = this.#options.realpath ?? createLinkFollower(this.#findCwd);
+    let memory: Place[] | undefined;
+    const own = agentId === null ? [] : (this.#options.memoryOf?.(agentId) ?? []);
     return {
       mode,
       modeSource: source,
       rules,
-      places: { ...places, realpath: this.#options.realpath ?? createLinkFollower(this.#findCwd) },
+      places: {
+        ...places,
+        realpath,
+        memory: () => {
+          memory ??= own.map((path) => toPlace(path, this.#options.cwd, { realpath }));
+          return memory;
+        },
+      },
       confinement: this.#options.confinement ?? NO_CONFINEMENT,
       git: this.#git,
     };
@@ -325,7 +338,7 @@ class Checker implements ExplainingChecker {
       readable: this.#readable(),
       guarded: this.#options.guardedFiles?.(currentDirectory()) ?? [],
       lettaRoot: paths.root,
-      stores: [`${paths.root}/agents`, paths.local],
+      stores: [`${paths.root}/agents`, paths.agents, paths.local],
       caseInsensitive: IGNORES_CASE,
       realpath: realpath ?? createLinkFollower(),
     });

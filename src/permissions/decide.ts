@@ -21,7 +21,7 @@ import {
 } from "./match.ts";
 import { expandHome, isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
 import { isProtected } from "./protected.ts";
-import { guardStores, protectStoresFromSearch, readStep } from "./reads.ts";
+import { guardStores, isOwnMemory, protectStoresFromSearch, readStep } from "./reads.ts";
 import { formatRule, type Rule } from "./rules.ts";
 import { type GitFacts, type Proof, proveReadOnly } from "./shell-proof.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
@@ -185,7 +185,8 @@ function refuseInvalid(subject: Subject): Step | null {
 }
 
 function guardAgents(subject: Subject, { places }: DecisionContext): Step | null {
-  return subject.kind === "file" ? guardStores(subject.place, subject.target.path, places) : null;
+  if (subject.kind !== "file") return null;
+  return guardStores(subject.place, subject.target.path, places, { writes: subject.writes });
 }
 
 function guardSearches(subject: Subject, { places }: DecisionContext): Step | null {
@@ -305,6 +306,7 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   if (mode === "acceptEdits" && subject.kind === "file" && subject.writes && isInWorkspace(subject.place, places))
     return { behavior: "allow", reason };
   if (mode !== "plan") return null;
+  if (subject.kind === "tool" && subject.target.memory) return PLAN_DENIES;
   // Nobody knows what other tools do (questions to the user are among them): a person answers, whatever rules say.
   if (subject.kind === "tool")
     return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
@@ -312,8 +314,10 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   const step = subject.kind === "shell" ? readOnlyStep(subject) : null;
   if (step?.behavior === "allow") return step;
   const mutates = subject.kind === "shell" || (subject.kind === "file" && subject.writes);
-  return mutates ? { behavior: "deny", reason: { by: "mode", detail: "plan mode changes nothing" } } : null;
+  return mutates ? PLAN_DENIES : null;
 }
+
+const PLAN_DENIES: Step = { behavior: "deny", reason: { by: "mode", detail: "plan mode changes nothing" } };
 
 function applyAllowRules(subject: Subject, context: DecisionContext): Step | null {
   const rule = findAllow(subject, context);
@@ -406,12 +410,24 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
     case "none":
       return { behavior: "allow", reason: { by: "built-in", detail: "touches nothing outside the harness" } };
     case "file":
-      return subject.writes ? null : readStep(subject.place, subject.target.path, context.places);
+      return subject.writes
+        ? memoryStep(subject.place, context.places)
+        : readStep(subject.place, subject.target.path, context.places);
     case "shell":
       return readOnlyStep(subject);
+    case "tool":
+      return subject.target.memory
+        ? { behavior: "allow", reason: { by: "own memory", detail: "an agent may change its own memory" } }
+        : null;
     default:
       return null;
   }
+}
+
+/** Notes of its own an agent may change; mods are code that runs in the harness. */
+function memoryStep(place: Place, places: Places): Step | null {
+  if (!isOwnMemory(place, places) || /\/memory\/mods(?:\/|$)/i.test(place.real)) return null;
+  return { behavior: "allow", reason: { by: "own memory", detail: "an agent may change its own memory" } };
 }
 
 function readOnlyStep({ proof }: Extract<Subject, { kind: "shell" }>): Step {

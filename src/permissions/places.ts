@@ -30,6 +30,8 @@ export interface Places extends Omit<PlacesInput, "readable" | "stores" | "addit
   workspace: Place[];
   readable: Place[];
   stores: Place[];
+  /** The deciding agent's own memory, inside the stores. */
+  memory(): Place[];
   /** In both shapes, comparable. */
   guarded: ReadonlySet<string>;
   /** `home` and `lettaRoot`, in both shapes, comparable. */
@@ -49,6 +51,7 @@ export function createPlaces(input: PlacesInput): Places {
     workspace: [...roots, ...input.additionalDirectories].map(place),
     readable: input.readable.map(place),
     stores: input.stores.map(place),
+    memory: () => [],
     guarded: new Set((input.guarded ?? []).map(place).flatMap(bothShapes).map(comparable)),
     homes: bothShapes(place(input.home)).map(comparable),
     lettaRoots: bothShapes(place(input.lettaRoot)).map(comparable),

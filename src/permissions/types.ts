@@ -13,7 +13,14 @@ export type PermissionTarget =
   | { kind: "shell"; command: string; cwd: string; unconfined?: boolean; typed?: TypedText }
   | { kind: "url"; url: string }
   /** Anything else, by tool name, with its top-level string arguments for `Tool(key:value)` rules. */
-  | { kind: "tool"; name: string; args: Record<string, unknown>; payload?: string }
+  | {
+      kind: "tool";
+      name: string;
+      args: Record<string, unknown>;
+      payload?: string;
+      /** It changes the agent's own memory, each time as a commit that can be taken back. */
+      memory?: true;
+    }
   /** Touches nothing outside the harness (todo lists, own background tasks). */
   | { kind: "none" };
 
@@ -96,7 +103,8 @@ export interface PermissionChecker {
   /** Where the mode came from, for display ("flag", "user settings", "default"). */
   readonly modeSource: string;
   setMode(mode: PermissionMode): void;
-  check(tool: string, targets: PermissionTarget[]): Promise<Verdict>;
+  /** `agentId`: whose call it is; without one, memories are nobody's. */
+  check(tool: string, targets: PermissionTarget[], agentId?: string | null): Promise<Verdict>;
   /** A deny rule forbids reading this absolute path, so searches leave it out. */
   hidesPath(path: string): boolean;
   /** The same for who must know beforehand: places that rules name, and `hidesPath` when some are patterns. */

@@ -19,6 +19,8 @@ export interface ReminderContext {
   /** Key of the conversation in the client state. */
   key: string;
   agent: AgentState;
+  /** Where its memory is; null when it has none. */
+  memoryDir: string | null;
   conversationId: string;
   /** Of this conversation; absolute. */
   cwd: string;

@@ -43,11 +43,13 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const nextTag = createTags();
   let tmp: string | null = null;
   let pipes: string[] | null = null;
-  const makePolicy = (profile: "workspace" | "strict", { name }: Backend): SandboxPolicy => {
+  const makePolicy = (profile: "workspace" | "strict", { name }: Backend, memory: string[]): SandboxPolicy => {
     tmp ??= mkdtempSync(join(tmpdir, "letta-sandbox-"));
     const now = current();
+    const workspace = [...place.workspace, ...memory];
+    const readable = [...now.readable, ...(profile === "strict" ? memory : [])];
     const denyRead = [...choice.denyRead, ...now.denyRead];
-    const policy = buildPolicy({ ...place, ...now, profile, network, denyRead, tmp }, realDisk);
+    const policy = buildPolicy({ ...place, ...now, workspace, readable, profile, network, denyRead, tmp }, realDisk);
     if (name !== "bwrap") return policy;
     // Nothing confined can make one outside, so looking once is enough.
     pipes ??= pipesOutside({ ...place, profile }, realDisk);
@@ -62,7 +64,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     }
     const held: string[] = [];
     try {
-      const policy = makePolicy(mode, backend);
+      const policy = makePolicy(mode, backend, command.memory === undefined ? [] : [command.memory]);
       if (backend.name === "bwrap") {
         for (const path of policy.absent) {
           placeholders.hold(path);

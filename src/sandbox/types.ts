@@ -30,8 +30,9 @@ export interface Sandbox {
   readonly autoAllow: boolean;
   /** Files in the workspace may be edited without an answer, too: nobody is there to give one. */
   readonly contained: boolean;
-  /** Null: the command runs as without a sandbox. Throws ToolError when it must not. */
-  confine(command: { argv: string[]; cwd: string; terminal?: boolean }): Confined | null;
+  /** Null: the command runs as without a sandbox. Throws ToolError when it must not. `memory` is the folder of the
+   *  agent's own memory: it belongs to the workspace. */
+  confine(command: { argv: string[]; cwd: string; terminal?: boolean; memory?: string }): Confined | null;
   /** Removes the private temporary directory. */
   close(): void;
 }

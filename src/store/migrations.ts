@@ -215,6 +215,10 @@ const STEPS: string[] = [
   CREATE INDEX IF NOT EXISTS shadow_changes_turn ON shadow_changes (turn_id);
   CREATE INDEX IF NOT EXISTS shadow_changes_conversation ON shadow_changes (conversation_id, id);
   `,
+  `
+  -- Revision of the agent's memory that the conversation knows: its prompt was made from it, or it was told since.
+  ALTER TABLE system_prompts ADD COLUMN memory_revision TEXT;
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

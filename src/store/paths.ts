@@ -26,6 +26,8 @@ export interface Paths {
   commands: string;
   /** Overflow files of long tool outputs, per project. */
   projects: string;
+  /** One folder per agent, with its memory; beside the local store when that was moved (spec 04 §2.1). */
+  agents: string;
 }
 
 export function resolvePaths(env: Env): Paths {
@@ -46,5 +48,6 @@ export function resolvePaths(env: Env): Paths {
     bin: join(root, "bin"),
     commands: join(root, "commands"),
     projects: join(root, "projects"),
+    agents: env.localBackendDir ? join(env.localBackendDir, "memfs") : join(root, "agents"),
   };
 }

@@ -18,6 +18,9 @@ import {
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { lsTool } from "./ls.ts";
+import { memoryTool } from "./memory.ts";
+import { memoryApplyPatchTool } from "./memory-apply-patch.ts";
+import type { FindMemory } from "./memory-editor.ts";
 import { monitorTool } from "./monitor.ts";
 import { multiEditTool } from "./multi-edit.ts";
 import { enterPlanModeTool, exitPlanModeTool } from "./plan-mode.ts";
@@ -35,7 +38,12 @@ import { writeTool } from "./write.ts";
 import { writeStdinTool } from "./write-stdin.ts";
 import { writeTodosTool } from "./write-todos.ts";
 
-export function builtinTools(): AnyTool[] {
+export interface BuiltinToolOptions {
+  /** Default: agents have no memory, and no tools for it. */
+  findMemory?: FindMemory;
+}
+
+export function builtinTools({ findMemory }: BuiltinToolOptions = {}): AnyTool[] {
   return [
     askUserQuestionTool,
     bashTool,
@@ -72,5 +80,6 @@ export function builtinTools(): AnyTool[] {
     writeTodosTool,
     enterPlanModeTool,
     exitPlanModeTool,
+    ...(findMemory ? [memoryTool(findMemory), memoryApplyPatchTool(findMemory)] : []),
   ];
 }

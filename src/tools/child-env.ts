@@ -1,7 +1,8 @@
 // The environment of shell commands: ours, without secrets a command does not need, and without anything that would
 // wait for a person (pagers, editors, credential prompts).
 
-import { delimiter } from "node:path";
+import { delimiter, join, sep } from "node:path";
+import { pathInside } from "@/lib/path-inside.ts";
 import { selfDirectory, withoutBunSwitches } from "@/lib/self.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
@@ -17,6 +18,25 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
 }
 
+const MEMORY_VARIABLES = ["MEMORY_DIR", "LETTA_MEMORY_DIR"] as const;
+
+/** Another agent's memory is nobody's business, except that of a parent who sent this process out, or one somebody
+ *  named on purpose outside of what is ours. */
+function isInheritable(dir: string | undefined, env: Env, paths: Paths): boolean {
+  if (dir === undefined) return true;
+  if (env.memoryDirExplicit && pathInside(paths.agents, dir) === null) return true;
+  if (env.parentAgentId === undefined) return false;
+  const inParent = pathInside(join(paths.agents, env.parentAgentId), dir);
+  return inParent === "memory" || inParent?.startsWith(`memory-worktrees${sep}`) === true;
+}
+
+/** Of the agent whose command it is; null: it has none. */
+export function buildAgentEnv(agent: { name: string; memoryDir: string | null } | null): Record<string, string> {
+  if (agent === null) return {};
+  const { name, memoryDir } = agent;
+  return { AGENT_NAME: name, ...(memoryDir !== null && { MEMORY_DIR: memoryDir, LETTA_MEMORY_DIR: memoryDir }) };
+}
+
 export function buildChildEnv(
   env: Env,
   paths: Paths,
@@ -27,6 +47,7 @@ export function buildChildEnv(
     const isProxy = /_proxy$/i.test(name);
     if (!isSecretName(name) && (isProxy || !URL_WITH_PASSWORD.test(value))) child[name] = value;
   }
+  for (const name of MEMORY_VARIABLES) if (!isInheritable(child[name], env, paths)) delete child[name];
   const path = [child.PATH ?? "/usr/local/bin:/usr/bin:/bin", ripgrepDirectory(paths), selfDirectory()];
   return {
     TERM: "xterm-256color",

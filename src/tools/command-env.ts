@@ -8,5 +8,5 @@ export async function commandEnv(
   { services, agentId, conversationId, cwd }: Pick<ToolContext, "services" | "agentId" | "conversationId" | "cwd">,
 ): Promise<Record<string, string>> {
   const env = services.childEnv({ agentId, conversationId, cwd });
-  return { ...env, ...(await services.secrets.envFor(agentId, command)) };
+  return { ...env, ...(await services.agentEnv(agentId)), ...(await services.secrets.envFor(agentId, command)) };
 }

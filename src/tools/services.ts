@@ -8,7 +8,7 @@ import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { ShadowStore } from "@/store/shadow.ts";
 import { createBackgroundTasks } from "./background.ts";
-import { buildChildEnv } from "./child-env.ts";
+import { buildAgentEnv, buildChildEnv } from "./child-env.ts";
 import { createExecSessions, type ExecSessions } from "./exec-sessions.ts";
 import { createFileStore } from "./file-store.ts";
 import { CLEAN_AFTER_MS } from "./limits.ts";
@@ -32,6 +32,8 @@ export interface ToolServices {
   sessions: ExecSessions;
   /** Variables a child process gets (spec 03 §5), without secrets and without Bun's own switches. */
   childEnv(context: { agentId: string | null; conversationId: string; cwd: string }): Record<string, string>;
+  /** What an agent's commands are told of it besides: its name, and where its memory is. */
+  agentEnv(agentId: string | null): Promise<Record<string, string>>;
   /** Gives commands the secrets they name, and takes values out of what comes back. */
   secrets: SecretGuard;
   planMode: PlanMode;
@@ -135,6 +137,8 @@ export interface ToolServicesOptions {
   secrets?: SecretGuard;
   /** Default: never on. */
   planMode?: PlanMode;
+  /** Null for an agent that does not exist. Default: nobody is known. */
+  describeAgent?: (agentId: string) => Promise<{ name: string; memoryDir: string | null } | null>;
 }
 
 const NO_PLAN_MODE: PlanMode = { isOn: () => false, enter: () => {}, leave: () => "" };
@@ -146,6 +150,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     shadow,
     isHidden = () => false,
     planMode = NO_PLAN_MODE,
+    describeAgent = async () => null,
     secrets = NO_SECRET_GUARD,
     sandbox = withoutSandbox(),
   } = options;
@@ -170,6 +175,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
       return ripgrep;
     },
     childEnv: (context) => buildChildEnv(env, paths, context),
+    agentEnv: async (agentId) => buildAgentEnv(agentId === null ? null : await describeAgent(agentId)),
     isHidden,
   };
 }

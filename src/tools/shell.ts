@@ -84,7 +84,9 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   let allTags: string | null = null;
 
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
-    const plain = { argv: shellCommand(command), cwd: command.cwd, terminal: command.terminal !== undefined };
+    const memory = command.env.LETTA_MEMORY_DIR;
+    const terminal = command.terminal !== undefined;
+    const plain = { argv: shellCommand(command), cwd: command.cwd, terminal, ...(memory && { memory }) };
     const confined = command.unconfined ? null : sandbox.confine(plain);
     const { argv, inputs = [] }: { argv: string[]; inputs?: readonly InputDescriptor[] } = confined ?? plain;
     const mark = `${randomUUID()}.`;

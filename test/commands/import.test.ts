@@ -132,10 +132,9 @@ test("a dry run writes nothing; the default folder is found", async () => {
   expect(await Bun.file(core.paths.database).exists()).toBe(false);
 });
 
-test("nothing to import, and AgentFiles, are told apart", async () => {
+test("nothing to import is said", async () => {
   const core = await tempCore();
   const io = recordingIo();
   const failure = (args: { folder?: string }) => runImport(core, args, io).catch((error: LettaError) => error.code);
   expect(await failure({})).toBe("not_found");
-  expect(await failure({ folder: "agent.af" })).toBe("usage");
 });

@@ -32,10 +32,11 @@ test.each([
   [["-p", "--", "--help", "-x"], { prompt: true }, ["--help", "-x"]],
   [["-p", "- a list", "--verbose is broken", "-"], { prompt: true }, ["- a list", "--verbose is broken", "-"]],
   [
-    ["--no-skills", "--no-extensions", "--memfs-startup", "skip"],
-    { "no-skills": true, "no-mods": true, "memfs-startup": "skip" },
+    ["--no-skills", "--no-extensions", "--memfs", "--memfs-startup", "blocking"],
+    { "no-skills": true, "no-mods": true, memfs: true, "memfs-startup": "blocking" },
     [],
   ],
+  [["--new-agent", "--personality", "letta-code"], { "new-agent": true, personality: "memo" }, []],
 ] as const)("%j", (argv, flags, positionals) => {
   expect(parseGlobalFlags([...argv])).toEqual({ flags, positionals: [...positionals] } as never);
 });
@@ -59,8 +60,12 @@ test.each([
     '--output-format must be one of text, json, stream-json, not "jsn"',
     /Did you mean json\?/,
   ],
-  [["--memfs-startup", "blocking"], "this version of letta has only --memfs-startup skip", undefined],
-  [["--personality", "linus"], "this version of letta does not have personalities yet (--personality)", undefined],
+  [["--reflection-trigger", "step-count"], "this version of letta has only --reflection-trigger off", undefined],
+  [
+    ["--personality", "linux"],
+    '--personality must be one of memo, tutorial, blank, linus, kawaii, not "linux"',
+    /Did you mean linus\?/,
+  ],
   [["--agent", " "], "--agent needs a value that is not empty", undefined],
 ] as const)("%j is refused", (argv, message, hint) => {
   const error = failure(() => parseGlobalFlags([...argv]));

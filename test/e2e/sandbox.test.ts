@@ -142,8 +142,9 @@ describe.each(backends)("$name", ({ name, path }) => {
   });
 
   test("the reason is one line", () => {
-    expect(results.get("write to /etc")).toContain(
-      `[sandbox:workspace] likely blocked write; allowed roots: ${world.workdir}, ${world.path}/tmp/letta-sandbox-`,
+    const memory = `${world.path}/.letta/agents/AGENT/memory`;
+    expect(results.get("write to /etc")?.replace(/agent-local-[\w-]+/, "AGENT")).toContain(
+      `[sandbox:workspace] likely blocked write; allowed roots: ${world.workdir}, ${memory}, ${world.path}/tmp/letta-sandbox-`,
     );
     expect(results.get("read keys")).toContain("[sandbox:workspace] likely blocked read;");
   });

@@ -257,6 +257,7 @@ test("letta tools list shows a set as its models see it", async () => {
     "apply_patch",
     "web_fetch",
     "update_plan",
+    "memory_apply_patch",
   ]);
   const wrong = await runLetta(["tools", "list", "--toolset", "codec"]);
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("Did you mean codex?")]);

@@ -64,6 +64,7 @@ async function context(root: string, cwd = join(root, "project")): Promise<Remin
   return {
     key: "k",
     agent: AGENT,
+    memoryDir: null,
     conversationId: "conv-1",
     cwd,
     env,

@@ -64,8 +64,11 @@ test("defaults: a barrier that asks, titled by its first text", () => {
   expect(sample.title(args, "/w")).toBe("src/a.ts");
 });
 
+/** Those for a memory, too. */
+const ALL_TOOLS = builtinTools({ findMemory: async () => null });
+
 test("what the model sees of the built-in tools is reviewed, and small", () => {
-  const shown = builtinTools().map(({ name, toolsets, description, parameters }) => ({
+  const shown = ALL_TOOLS.map(({ name, toolsets, description, parameters }) => ({
     name,
     toolsets,
     description,
@@ -75,7 +78,7 @@ test("what the model sees of the built-in tools is reviewed, and small", () => {
 });
 
 test.each(TOOLSETS)("the %s set is small", (toolset) => {
-  const { tools } = createToolRegistry(builtinTools()).select({ toolset, interactive: true });
+  const { tools } = createToolRegistry(ALL_TOOLS).select({ toolset, interactive: true });
   const sent = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   expect(JSON.stringify(sent).length).toBeLessThan(11 * 1024);
 });

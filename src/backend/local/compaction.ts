@@ -24,6 +24,7 @@ import { newMessageId } from "./ids.ts";
 import { yieldFromOtherRuns } from "./input.ts";
 import { insertMessage } from "./messages.ts";
 import { FALLBACK_WINDOW, type ModelConfig, resolveConfig } from "./model-config.ts";
+import { forgetPrompt } from "./prompt.ts";
 import { parseStored } from "./stored-json.ts";
 import { renderAlert, requestText, summarise } from "./summary.ts";
 import { type ContextEstimate, estimateContext, estimateEntries } from "./tokens.ts";
@@ -270,6 +271,8 @@ function recordWindow(
       ).run(lastInsertRowid, window.row.id, next.fromSeq ?? 0);
     }
     for (const [seq, message] of next.overrides) insert.run(lastInsertRowid, seq, JSON.stringify(message));
+    // Nothing the provider cached is of use any more, and what the agent did to its memory is no longer in the window.
+    forgetPrompt(context, key);
   });
 }
 

@@ -1,6 +1,7 @@
 // What the parts of the local backend share. One per backend; nothing here outlives it except through the database.
 
 import type { Database } from "bun:sqlite";
+import type { BackendMemory } from "@/backend/memory.ts";
 import { type ModelAdapter, noProviderError } from "@/backend/model.ts";
 import { currentOwner, type Owner } from "@/store/owner.ts";
 import type { CachedWindow } from "./window.ts";
@@ -11,6 +12,8 @@ export interface LocalContext {
   now(): number;
   isoNow(): string;
   readonly models: ModelAdapter;
+  /** Null: agents have none here. */
+  readonly memory: BackendMemory | null;
   /** Told once per text. */
   warnOnce(text: string): void;
   /** Runs of this backend that are streaming. */
@@ -25,12 +28,14 @@ export interface LocalContext {
 export interface ContextOptions {
   db: Database;
   models: ModelAdapter;
+  /** Default: agents have none. */
+  memory?: BackendMemory;
   now?: () => number;
   /** For people; each text is given once. */
   onWarning?: (text: string) => void;
 }
 
-export function createContext({ db, models, now = Date.now, onWarning }: ContextOptions): LocalContext {
+export function createContext({ db, models, memory, now = Date.now, onWarning }: ContextOptions): LocalContext {
   const warned = new Set<string>();
   return {
     db,
@@ -38,6 +43,7 @@ export function createContext({ db, models, now = Date.now, onWarning }: Context
     now,
     isoNow: () => new Date(now()).toISOString(),
     models,
+    memory: memory ?? null,
     warnOnce: (text) => {
       if (warned.has(text)) return;
       warned.add(text);

@@ -12,6 +12,7 @@ import type { LocalContext } from "./context.ts";
 import { ensureConversationRow } from "./conversations.ts";
 import { newMessageId } from "./ids.ts";
 import { insertMessage, listPendingCalls, type MessageMeta, type PendingCall } from "./messages.ts";
+import { type MemoryUpdate, noteMemoryUpdate } from "./prompt.ts";
 import { closeRun, insertRun, isRunAlive, listActiveRuns, type RunRow, recoverDeadRuns } from "./runs.ts";
 import { nameConversation } from "./title.ts";
 
@@ -24,6 +25,7 @@ export function beginRun(
   ref: ConversationRef,
   messages: InputMessage[],
   options: SendOptions,
+  update: MemoryUpdate | null = null,
 ): RunRow {
   // On its own: a refused input must not take the recovery back.
   recoverDeadRuns(context);
@@ -36,7 +38,7 @@ export function beginRun(
       { agentId: agent_id, conversationId: ref.conversationId },
       options.fence?.fence ?? null,
     );
-    storeInput(context, run, messages);
+    storeInput(context, run, messages, update);
     return run;
   });
 }
@@ -63,11 +65,14 @@ export function settlePending(context: LocalContext, key: string, text: string, 
   }
 }
 
-function storeInput(context: LocalContext, run: RunRow, messages: InputMessage[]): void {
+function storeInput(context: LocalContext, run: RunRow, messages: InputMessage[], update: MemoryUpdate | null): void {
   const key = run.conversation_key;
   const fresh = messages.filter((item) => isNew(context, key, item.otid));
   for (const item of fresh) if (item.type === "approval") storeApprovals(context, run, item);
   settlePending(context, key, NOT_COMPLETED, run.id);
+  if (update && noteMemoryUpdate(context, key, update) && update.text) {
+    storeUser(context, run, { type: "message", role: "system", content: update.text });
+  }
   for (const item of fresh) if (item.type === "message") storeUser(context, run, item);
 }
 

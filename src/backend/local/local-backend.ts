@@ -19,7 +19,7 @@ import {
 } from "./conversations.ts";
 import { forkConversation } from "./fork.ts";
 import { listMessages, resumeTail, retrieveMessage } from "./messages.ts";
-import { compilePrompt, savePrompt } from "./prompt.ts";
+import { forgetPrompt, previewPrompt, resolvePrompt } from "./prompt.ts";
 import { listRuns, pruneChunks, recoverDeadRuns, retrieveRun, streamRun } from "./runs.ts";
 import { searchMessages } from "./search.ts";
 import { sendMessages } from "./send.ts";
@@ -48,7 +48,18 @@ export function createLocalBackend(options: ContextOptions): Backend {
 
     retrieveAgent: (id) => op(() => getAgent(context, id)),
     listAgents: (query) => op(() => listAgents(context, query)),
-    createAgent: (body) => op(() => createAgent(context, body)),
+    createAgent: (body) =>
+      op(async () => {
+        const agent = createAgent(context, body);
+        try {
+          await context.memory?.create(agent, body.memory_blocks);
+        } catch (error) {
+          // An agent that was asked for with a memory is not left behind without it.
+          deleteAgent(context, agent.id);
+          throw error;
+        }
+        return agent;
+      }),
     updateAgent: (id, patch) => op(() => updateAgent(context, id, patch)),
     deleteAgent: (id) => op(() => deleteAgent(context, id)),
 
@@ -83,11 +94,12 @@ export function createLocalBackend(options: ContextOptions): Backend {
     recompileConversation: (ref, recompile = {}) =>
       op(() => {
         const agent = getAgent(context, getConversationRow(context, ref).agent_id);
-        if (recompile.dryRun) return compilePrompt(agent.system);
-        return durable(db, () => {
+        if (recompile.dryRun) return previewPrompt(context, ref, agent);
+        durable(db, () => {
           ensureConversationRow(context, ref);
-          return savePrompt(context, conversationKey(ref), agent);
+          forgetPrompt(context, conversationKey(ref));
         });
+        return resolvePrompt(context, ref, agent, { mayChange: true });
       }),
 
     listModels: () => op(() => context.models.listModels()),

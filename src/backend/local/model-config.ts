@@ -4,7 +4,7 @@ import { estimateTokens, type ModelAdapter, type ModelTool, noProviderError, Pro
 import type { AgentState, ModelSettings, SendBody } from "@/backend/wire.ts";
 import type { LocalContext } from "./context.ts";
 import type { ConversationRow } from "./conversations.ts";
-import { renderSkills, resolvePrompt } from "./prompt.ts";
+import { beginsTurn, renderSkills, resolvePrompt } from "./prompt.ts";
 import { estimateTools } from "./tokens.ts";
 
 /** When nobody knows a model's window, compaction starts as if it were this large. */
@@ -28,7 +28,7 @@ export async function resolveConfig(
   context: LocalContext,
   agent: AgentState,
   conversation: ConversationRow,
-  body: Omit<SendBody, "messages">,
+  body: Partial<SendBody>,
 ): Promise<ModelConfig> {
   const adapter = context.models;
   const handle =
@@ -51,7 +51,9 @@ export async function resolveConfig(
       `The context window of ${handle} is unknown; compaction assumes ${FALLBACK_WINDOW} tokens. Set a context window limit for the agent or the provider.`,
     );
   }
-  const prompt = body.override_system ?? resolvePrompt(context, conversation.key, agent);
+  const ref = { agentId: conversation.agent_id, conversationId: conversation.id };
+  const mayChange = beginsTurn({ messages: body.messages ?? [] });
+  const prompt = body.override_system ?? (await resolvePrompt(context, ref, agent, { mayChange }));
   const system = [prompt, renderSkills(body.client_skills ?? [])].filter(Boolean).join("\n\n");
   const tools = body.client_tools ?? [];
   return {

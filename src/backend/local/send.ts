@@ -15,6 +15,7 @@ import { beginRun } from "./input.ts";
 import { LiveRun } from "./live-run.ts";
 import { insertMessage } from "./messages.ts";
 import { assertFits, type ModelConfig, resolveConfig } from "./model-config.ts";
+import { findMemoryUpdate } from "./prompt.ts";
 import { callChunks, ReplyStream, repairCallIds } from "./reply.ts";
 import { endChunks, type RunEnd, storePartial } from "./runs.ts";
 import { estimateContext, usageTokens } from "./tokens.ts";
@@ -40,7 +41,8 @@ export async function* sendMessages(
   body: SendBody,
   options: SendOptions = {},
 ): AsyncGenerator<StreamChunk> {
-  const run = new LiveRun(context, beginRun(context, ref, body.messages, options), options);
+  const update = await findMemoryUpdate(context, ref, body);
+  const run = new LiveRun(context, beginRun(context, ref, body.messages, options, update), options);
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, step_count: 0 };
   let failure: unknown = null;
   try {
@@ -57,9 +59,10 @@ export async function* sendMessages(
 async function* execute(send: Send): AsyncGenerator<StreamChunk> {
   const { context, run } = send;
   try {
-    const config = await orAbort(resolveSendConfig(send), run.signal);
+    let config = await orAbort(resolveSendConfig(send), run.signal);
     assertFits(config);
-    yield* compactAbove(send, config);
+    // A compaction makes another system prompt.
+    if (yield* compactAbove(send, config)) config = await orAbort(resolveSendConfig(send), run.signal);
     const reply = yield* requestReply(send, config);
     yield* complete(send, config, reply);
   } catch (error) {
@@ -86,7 +89,8 @@ async function resolveSendConfig(send: Send): Promise<ModelConfig> {
 }
 
 /** Asks the model; a request that turns out too long is compacted and sent again. */
-async function* requestReply(send: Send, config: ModelConfig): AsyncGenerator<StreamChunk, ModelAssistantMessage> {
+async function* requestReply(send: Send, first: ModelConfig): AsyncGenerator<StreamChunk, ModelAssistantMessage> {
+  let config = first;
   for (let compactions = 0; ; compactions++) {
     const reply = new ReplyStream(send.context, send.run.row.message_id);
     try {
@@ -95,6 +99,7 @@ async function* requestReply(send: Send, config: ModelConfig): AsyncGenerator<St
       const mayCompact = codeOf(error) === "context_overflow" && !reply.hasOutput && !send.run.signal.aborted;
       if (!mayCompact || compactions >= MAX_OVERFLOW_COMPACTIONS) throw error;
       if (!(yield* compactWithChunks(send, config, "context_window_overflow"))) throw error;
+      config = await orAbort(resolveSendConfig(send), send.run.signal);
     }
   }
 }
@@ -181,9 +186,9 @@ function stopReasonOf(reply: ModelAssistantMessage): StopReason {
 }
 
 /** Before the model is asked, and again after it answered. */
-async function* compactAbove(send: Send, config: ModelConfig): AsyncGenerator<StreamChunk> {
+async function* compactAbove(send: Send, config: ModelConfig): AsyncGenerator<StreamChunk, boolean> {
   const window = loadWindow(send.context, send.run.row.conversation_key);
-  if (needsCompaction(window, config)) yield* compactWithChunks(send, config, "context_window_limit");
+  return needsCompaction(window, config) && (yield* compactWithChunks(send, config, "context_window_limit"));
 }
 
 /** The answer is complete and stored: whatever goes wrong here, the next run tries again. */

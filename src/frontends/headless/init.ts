@@ -24,7 +24,7 @@ export function initLine(app: App, session: Session, options: HeadlessOptions): 
     // Neither exists in a headless run of this version.
     mcp_servers: [],
     slash_commands: [],
-    ...featureFlags(options),
+    ...featureFlags(options, app),
     uuid: `init-${session.ephemeral ? "ephemeral" : session.agent.id}`,
   };
 }
@@ -35,9 +35,9 @@ export function sandboxFacts({ services }: Pick<App, "services">) {
 }
 
 /** Features clients of other versions ask about. */
-export function featureFlags(options: HeadlessOptions) {
+export function featureFlags(options: HeadlessOptions, { memories }: Pick<App, "memories">) {
   return {
-    memfs_enabled: false,
+    memfs_enabled: memories !== null,
     skill_sources: [],
     system_info_reminder_enabled: options.systemInfoReminder,
     reflection_trigger: "off",

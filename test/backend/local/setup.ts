@@ -35,11 +35,15 @@ export function freshPath(): string {
   return join(dir, `${count++}`, "letta.db");
 }
 
-export async function setup(agent: AgentCreate = {}, model = new FakeModel()): Promise<Setup> {
+export async function setup(
+  agent: AgentCreate = {},
+  model = new FakeModel(),
+  options: Partial<ContextOptions> = {},
+): Promise<Setup> {
   const path = freshPath();
   const db = openDatabase(path);
   const warnings: string[] = [];
-  const backend = createLocalBackend({ db, models: model, onWarning: (text) => warnings.push(text) });
+  const backend = createLocalBackend({ db, models: model, onWarning: (text) => warnings.push(text), ...options });
   const { id: agentId } = await backend.createAgent({
     name: "Ada",
     system: "You are Ada.",

@@ -80,6 +80,7 @@ export async function openTestApp(
     services,
     hooks,
     agentSecrets: openAgentSecrets({ env, paths }),
+    memories: null,
     sessionHooks: createSessionHooks(hooks, () => cwd),
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),

@@ -16,6 +16,7 @@ import { mode } from "./mode.ts";
 import { model } from "./model.ts";
 import { newConversation } from "./new.ts";
 import { permissions } from "./permissions.ts";
+import { personality } from "./personality.ts";
 import { pin, unpin } from "./pin.ts";
 import { queue } from "./queue.ts";
 import { rename } from "./rename.ts";
@@ -35,6 +36,7 @@ export const COMMANDS: readonly ReplCommand[] = [
   fork,
   agents,
   rename,
+  personality,
   pin,
   unpin,
   model,
