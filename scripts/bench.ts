@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { tempDir, tempHome } from "../test/support/binary.ts";
 import { measureChecks } from "./bench/checks.ts";
+import { measureRepository } from "./bench/git.ts";
 import { measureRender } from "./bench/memory.ts";
 import { measureFirstDelta, measureRequests, openTurnServer } from "./bench/model.ts";
 import { measureMemory, measurePrompt, measureTime } from "./bench/process.ts";
@@ -36,6 +37,7 @@ async function bench(): Promise<number> {
     ...(await benchModel(letta)),
     ...(await benchChecks()),
     ...benchMemory(),
+    ...(await benchRepository()),
   ];
   printTable(rows);
   return rows.every(({ ok }) => ok) ? 0 : 1;
@@ -193,6 +195,31 @@ function benchMemory(): Row[] {
       measured: `${renderMs.toFixed(1)} ms`,
       budget: "≤ 20 ms",
       ok: renderMs <= 20,
+    },
+  ];
+}
+
+async function benchRepository(): Promise<Row[]> {
+  const small = await measureRepository(2_000);
+  const large = await measureRepository(20_000);
+  return [
+    {
+      what: "memory of 2,000 files: commit of one",
+      measured: `${ms(small.commitMs)}, in a new process ${ms(small.coldCommitMs)}`,
+      budget: "≤ 15 ms",
+      ok: small.commitMs <= 15,
+    },
+    {
+      what: "memory of 2,000 files: status",
+      measured: `${ms(small.statusMs)}, in a new process ${ms(small.coldStatusMs)}`,
+      budget: "≤ 30 ms",
+      ok: small.statusMs <= 30,
+    },
+    {
+      what: "memory of 20,000 files: commit of one, status, first commit",
+      measured: `${ms(large.commitMs)}, ${ms(large.statusMs)}, ${ms(large.firstCommitMs)}`,
+      budget: "",
+      ok: true,
     },
   ];
 }

@@ -2,7 +2,7 @@
 // repository, so it refuses.
 
 import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { LettaError, systemErrorCode } from "@/lib/errors.ts";
 import type { Disk, DiskPath } from "./disk.ts";
 import { toDiskPath } from "./names.ts";
@@ -22,7 +22,7 @@ export function makeParents(disk: Disk, root: string, file: string): string[] {
   const made: string[] = [];
   for (let slash = file.indexOf("/"); slash !== -1; slash = file.indexOf("/", slash + 1)) {
     const folder = file.slice(0, slash);
-    const path = toDiskPath(join(root, folder));
+    const path = toDiskPath(root, folder);
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat?.isDirectory()) continue;
     if (stat) throw notAFolder(join(root, folder), stat.isSymbolicLink());
@@ -35,10 +35,10 @@ export function makeParents(disk: Disk, root: string, file: string): string[] {
 /** Throws when a folder on the way is a link or file; what does not exist is fine. */
 export function assertRealParents(root: string, file: string): void {
   for (let slash = file.indexOf("/"); slash !== -1; slash = file.indexOf("/", slash + 1)) {
-    const path = join(root, file.slice(0, slash));
-    const stat = lstatSync(toDiskPath(path), { throwIfNoEntry: false });
+    const folder = file.slice(0, slash);
+    const stat = lstatSync(toDiskPath(root, folder), { throwIfNoEntry: false });
     if (!stat) return;
-    if (!stat.isDirectory()) throw notAFolder(path, stat.isSymbolicLink());
+    if (!stat.isDirectory()) throw notAFolder(join(root, folder), stat.isSymbolicLink());
   }
 }
 
@@ -46,7 +46,7 @@ export function assertRealParents(root: string, file: string): void {
 export function removeEmptyParents(disk: Disk, root: string, file: string): void {
   for (let slash = file.lastIndexOf("/"); slash > 0; slash = file.lastIndexOf("/", slash - 1)) {
     try {
-      disk.removeDir(toDiskPath(join(root, file.slice(0, slash))));
+      disk.removeDir(toDiskPath(root, file.slice(0, slash)));
     } catch {
       return; // Not empty.
     }
@@ -81,6 +81,23 @@ export function removeFolder(disk: Disk, path: string, last?: string): void {
     else disk.remove(inner);
   }
   if (last !== undefined && lstatSync(join(path, last), { throwIfNoEntry: false })) disk.remove(join(path, last));
+  disk.removeDir(path);
+}
+
+/** Throws `conflict` when there is more in a folder than folders. */
+export function assertNoFiles(path: DiskPath): void {
+  for (const name of readdirSync(path, { encoding: "buffer" })) {
+    const inner = Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
+    if (!isFolder(inner)) throw new LettaError("conflict", `${String(path)} is a folder with files of its own`);
+    assertNoFiles(inner);
+  }
+}
+
+/** A folder with nothing but folders in it. Throws the system's error when there is more. */
+export function removeEmptyFolders(disk: Disk, path: DiskPath): void {
+  if (!isFolder(path)) return;
+  for (const name of readdirSync(path, { encoding: "buffer" }))
+    removeEmptyFolders(disk, Buffer.concat([Buffer.from(path), Buffer.from(sep), name]));
   disk.removeDir(path);
 }
 

@@ -29,8 +29,10 @@ export function encodeName(name: string): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** For the file system: a string where the name is text, else its bytes. */
-export function toDiskPath(path: string): string | Buffer {
+/** Of a file of the tree in `dir`, for the file system: a string where the name is text, else its bytes, which the
+ *  path functions of the runtime would lose. */
+export function toDiskPath(dir: string, file: string): string | Buffer {
+  const path = `${dir}/${file}`;
   return ESCAPED.test(path) && LONE_SURROGATE.test(path) ? Buffer.from(encodeName(path)) : path;
 }
 

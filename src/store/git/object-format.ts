@@ -146,7 +146,7 @@ function offsetText(minutes: number, separator: string): string {
   return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}${separator}${two(size % 60)}`;
 }
 
-/** As git: no angle brackets, no line ends, none of the marks it strips from both ends. */
+/** As git: no angle brackets, no line ends, none of the marks it strips from both ends (but for `Jr.`). */
 function cleanName(text: string): string {
   const plain = text.toWellFormed().replace(/[<>\n\r\0]/g, "");
   return plain.replace(/^[\x00-\x20.,:;"\\']+|[\x00-\x20,:;"\\']+$/g, "");

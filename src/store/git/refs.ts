@@ -6,7 +6,7 @@ import { dirname, join, relative, sep } from "node:path";
 import { LettaError } from "@/lib/errors.ts";
 import { readSmall } from "@/store/git-root.ts";
 import type { Disk } from "./disk.ts";
-import { assertRealParents, isFolder, listFolder, makeParents, removeQuietly } from "./folders.ts";
+import { assertRealParents, isFolder, listFolder, makeParents, removeEmptyFolders, removeQuietly } from "./folders.ts";
 import { MAX_SYMREF_DEPTH, MAX_TABLE_BYTES } from "./limits.ts";
 import { lockGitFile } from "./locks.ts";
 import { assertRefName, compareNames, isRefName } from "./names.ts";
@@ -90,7 +90,8 @@ export class Refs {
         set: async (to, reason, by) => {
           if (to === null) await this.#delete(ref);
           else {
-            this.#removeEmptyFolders(lock.path);
+            // What deleted refs leave in the place of a file.
+            removeEmptyFolders(this.disk, lock.path);
             await lock.replace(new TextEncoder().encode(`${to}\n`));
             this.#log(ref, { from: current, to, reason, by });
           }
@@ -165,13 +166,6 @@ export class Refs {
     if (clash) throw new LettaError("conflict", `the ref ${ref} cannot exist beside ${clash}`);
   }
 
-  /** What deleted refs leave in the place of a file. */
-  #removeEmptyFolders(path: string): void {
-    if (!isFolder(path)) return;
-    for (const name of listFolder(path)) this.#removeEmptyFolders(join(path, name));
-    this.disk.removeDir(path);
-  }
-
   /** Not having it costs a line of `git reflog`, so a failure is none of the change itself. */
   #log(ref: string, { from, to, reason, by }: { from: Oid | null; to: Oid; reason: string; by: Identity }): void {
     const who = formatSignature(signatureNow(by, this.now()));
@@ -184,7 +178,7 @@ export class Refs {
       const path = join(root, "logs", name);
       try {
         makeParents(this.disk, root, `logs/${name}`);
-        this.#removeEmptyFolders(path);
+        removeEmptyFolders(this.disk, path);
         const stat = lstatSync(path, { throwIfNoEntry: false });
         if (stat && !stat.isFile()) continue;
         this.disk.append(path, (stat && stat.size > 0 && !endsWithNewline(path) ? "\n" : "") + line);

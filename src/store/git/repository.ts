@@ -2,6 +2,7 @@
 
 import { LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { storageError } from "@/store/atomic-file.ts";
+import { blame } from "./blame.ts";
 import { commitChanges, commitPaths } from "./commit.ts";
 import type { GitContext } from "./context.ts";
 import { findMergeBases, isAncestor, walkHistory } from "./history.ts";
@@ -61,6 +62,11 @@ function createRepository(git: GitContext, options: OpenOptions): GitRepository 
         return file && file.mode !== "160000" ? objects.blob(file.oid) : null;
       }),
     log: (options) => log(git, options),
+    blame: (revision, path) =>
+      run(() => {
+        const from = resolveRevision(git, revision);
+        return from === null ? null : blame(objects, from, path);
+      }),
     diffTrees: (from, to) => run(() => diffTrees(objects, treeOf(from), treeOf(to))),
     findMergeBase: (a, b) => run(() => findMergeBases(objects, a, b)[0] ?? null),
     isAncestor: (ancestor, of) => run(() => isAncestor(objects, ancestor, of)),

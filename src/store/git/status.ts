@@ -176,7 +176,7 @@ async function* walkFolder(
   ignored: boolean,
 ): AsyncIterable<Found> {
   const { git, trackedFolders, isTracked } = walker;
-  const names = readNames(join(git.dir, prefix));
+  const names = readNames(git.dir, prefix);
   const own =
     !ignored && names.some(({ name }) => name === ".gitignore") ? readFolderIgnoreRules(git.dir, prefix) : null;
   const rules = own ? [...above, own] : above;
@@ -187,12 +187,12 @@ async function* walkFolder(
       const hasTracked = trackedFolders.has(path);
       const skip = ignored || isIgnored(rules, path, true);
       // A repository inside the repository is its own.
-      if (!hasTracked && (skip || statHere(join(git.dir, path, ".git")))) continue;
+      if (!hasTracked && (skip || statHere(git.dir, `${path}/.git`))) continue;
       yield* walkFolder(walker, `${path}/`, rules, skip);
       continue;
     }
     if (!isTracked(path) && (ignored || isIgnored(rules, path, false))) continue;
-    const stat = statHere(join(git.dir, path));
+    const stat = statHere(git.dir, path);
     // Gone again, or a pipe, socket or device, which git does not keep.
     if (stat && (stat.kind === "file" || stat.kind === "link")) yield { path, stat };
   }
@@ -211,15 +211,15 @@ function rulesAbove(dir: string, path: string, base: IgnoreRules[]): { rules: Ig
   }
 }
 
-function readNames(path: string): { name: string; isFolder: boolean }[] {
+function readNames(dir: string, prefix: string): { name: string; isFolder: boolean }[] {
   try {
-    const entries = readdirSync(toDiskPath(path), { withFileTypes: true });
+    const entries = readdirSync(toDiskPath(dir, prefix), { withFileTypes: true });
     if (!entries.some(({ name }) => name.includes("\ufffd")))
       return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
     // Perhaps not UTF-8.
-    return readdirSync(toDiskPath(path), { encoding: "buffer" }).map((bytes) => {
+    return readdirSync(toDiskPath(dir, prefix), { encoding: "buffer" }).map((bytes) => {
       const name = decodeName(bytes);
-      return { name, isFolder: statHere(join(path, name))?.kind === "folder" };
+      return { name, isFolder: statHere(dir, prefix + name)?.kind === "folder" };
     });
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes(systemErrorCode(error) ?? "")) return [];

@@ -5,6 +5,7 @@ import { LettaError } from "@/lib/errors.ts";
 import type { GitContext } from "./context.ts";
 import { entriesBelow, findEntry } from "./index-store.ts";
 import { assertExpectedHead, commitReason, type Landing, land, putCommit, type Writing, withWriting } from "./land.ts";
+import { assertSafePath } from "./names.ts";
 import { diffTrees, findItem, listTree } from "./trees.ts";
 import type { CommitOptions, FileMode, Identity, Oid, TreeEntry } from "./types.ts";
 import { type FileStat, isUnchanged, modeOf, readWorkingOid, statFile } from "./working-file.ts";
@@ -64,6 +65,7 @@ export function restore(git: GitContext, paths: readonly string[], tree: Oid | n
     const index: Map<string, { mode: FileMode; oid: Oid } | null> = new Map();
     for (const path of new Set([...wanted.keys(), ...known])) {
       const after = wanted.get(path) ?? null;
+      assertSafePath(path);
       index.set(path, after);
       const state = lookAt(writing, path);
       if (!isSame(state, after)) files.push(plan(git, path, after));
@@ -78,6 +80,7 @@ function planSwitch(writing: Writing, from: Oid | null, to: Oid): Pick<Landing, 
   const entries: Map<string, { mode: FileMode; oid: Oid } | null> = new Map();
   const inTheWay: string[] = [];
   for (const { path, before, after } of diffTrees(git.objects, from, to)) {
+    assertSafePath(path);
     const state = lookAt(writing, path);
     const entry = findEntry(index.loaded.entries, path);
     const staged = entry && { mode: entry.mode, oid: entry.oid };

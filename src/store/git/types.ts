@@ -112,6 +112,15 @@ export interface LogOptions {
   firstParent?: boolean;
 }
 
+/** One line of a file, and the commit it came in with. */
+export interface BlameLine {
+  /** Without the line end. */
+  text: string;
+  commit: Commit;
+  /** Its number there, from 1. */
+  line: number;
+}
+
 export interface GitRepository {
   /** Of this working tree; absolute. */
   readonly dir: string;
@@ -131,6 +140,8 @@ export interface GitRepository {
   /** Null when the revision has no such file. */
   readFile(revision: string, path: string): Promise<Uint8Array | null>;
   log(options?: LogOptions): AsyncIterable<Commit>;
+  /** Which commit each line of a file comes from, along first parents. Null: no such file, or not text. */
+  blame(revision: string, path: string): Promise<BlameLine[] | null>;
   /** What differs between two trees or commits; null is the empty tree. */
   diffTrees(
     from: string | null,

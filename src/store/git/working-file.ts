@@ -22,17 +22,17 @@ export interface FileStat extends StatData {
 /** Null when there is nothing, also because a folder on the way is a file or link. */
 export function statFile(dir: string, path: string): FileStat | null {
   for (let slash = path.indexOf("/"); slash !== -1; slash = path.indexOf("/", slash + 1)) {
-    const parent = lstatSync(toDiskPath(join(dir, path.slice(0, slash))), { throwIfNoEntry: false });
+    const parent = lstatSync(toDiskPath(dir, path.slice(0, slash)), { throwIfNoEntry: false });
     if (!parent?.isDirectory()) return null;
   }
-  return statHere(join(dir, path));
+  return statHere(dir, path);
 }
 
 /** For whoever came down through the folders. */
-export function statHere(path: string): FileStat | null {
+export function statHere(dir: string, path: string): FileStat | null {
   let stat: ReturnType<typeof lstatBig>;
   try {
-    stat = lstatBig(path);
+    stat = lstatBig(dir, path);
   } catch (error) {
     if (systemErrorCode(error) === "ENOTDIR" || systemErrorCode(error) === "ENAMETOOLONG") return null;
     throw error;
@@ -113,7 +113,7 @@ export function readWorkingOid(dir: string, path: string, stat: FileStat): Oid {
 
 /** Content, or the target of a link. */
 export function readWorkingFile(dir: string, path: string, stat: FileStat): Uint8Array {
-  const file = toDiskPath(join(dir, path));
+  const file = toDiskPath(dir, path);
   if (stat.kind === "link") return readlinkSync(file, "buffer");
   if (stat.bytes > MAX_OBJECT_BYTES)
     throw new LettaError("invalid_data", `${join(dir, path)} is too large to be kept (${stat.bytes} bytes)`);
@@ -135,8 +135,8 @@ const KINDS: Record<number, FileStat["kind"]> = {
   [constants.S_IFDIR]: "folder",
 };
 
-function lstatBig(path: string) {
-  return lstatSync(toDiskPath(path), { throwIfNoEntry: false, bigint: true });
+function lstatBig(dir: string, path: string) {
+  return lstatSync(toDiskPath(dir, path), { throwIfNoEntry: false, bigint: true });
 }
 
 function seconds(ns: bigint): number {

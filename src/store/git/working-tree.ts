@@ -7,7 +7,7 @@ import { LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { storageError } from "@/store/atomic-file.ts";
 import type { GitContext } from "./context.ts";
 import type { DiskPath } from "./disk.ts";
-import { assertRealParents, makeParents, removeEmptyParents, removeQuietly } from "./folders.ts";
+import { assertNoFiles, isFolder, makeParents, removeEmptyParents, removeFolder, removeQuietly } from "./folders.ts";
 import { assertSafePath, toDiskPath } from "./names.ts";
 import type { FileMode } from "./types.ts";
 import { readWorkingFile, statFile } from "./working-file.ts";
@@ -22,20 +22,21 @@ export interface PlannedFile {
 /** Above so many files they are not synced one by one: their content is safe in the objects. */
 const SYNC_UP_TO = 200;
 const WRITES_AT_ONCE = 64;
+/** File systems without hard links, or with the repository on another one. */
+const NO_LINKS = new Set(["EPERM", "EACCES", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV", "EMLINK", "EINVAL"]);
 
 export class WorkingTreeChange {
   readonly #staged: { path: string; temporary: string | null }[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #leftovers: string[] = [];
+  /** Where something was deleted: their folders may be empty now. */
+  readonly #deleted: string[] = [];
 
   constructor(private readonly git: GitContext) {}
 
   /** Writes the files aside. Nothing is visible yet. */
   async stage(files: readonly PlannedFile[]): Promise<void> {
-    for (const { path } of files) {
-      assertSafePath(path);
-      assertRealParents(this.git.dir, path);
-    }
+    for (const { path } of files) assertSafePath(path);
     const durable = files.length <= SYNC_UP_TO;
     for (let from = 0; from < files.length; from += WRITES_AT_ONCE) {
       const writes = files.slice(from, from + WRITES_AT_ONCE).map(async (file) => {
@@ -57,20 +58,20 @@ export class WorkingTreeChange {
     for (const { path, temporary } of this.#staged) if (!temporary) this.#remove(path);
     for (const { path, temporary } of this.#staged) {
       if (!temporary) continue;
-      const target = toDiskPath(join(git.dir, path));
+      const target = toDiskPath(git.dir, path);
       const made = makeParents(git.disk, git.dir, path);
       if (made.length > 0) this.#undo.push(() => removeEmptyParents(git.disk, git.dir, path));
-      const putBack = this.#keep(path, target);
       try {
+        const putBack = this.#keep(path, target);
         this.#put(temporary, target);
+        this.#undo.push(putBack);
       } catch (error) {
-        if (["EISDIR", "ENOTEMPTY", "EEXIST"].includes(systemErrorCode(error) ?? ""))
+        if (["EISDIR", "ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(systemErrorCode(error) ?? ""))
           throw new LettaError("conflict", `${join(git.dir, path)} is a folder with files of its own`, {
             cause: error,
           });
-        throw storageError(`cannot write ${join(git.dir, path)}`, error);
+        throw error instanceof LettaError ? error : storageError(`cannot write ${join(git.dir, path)}`, error);
       }
-      this.#undo.push(putBack);
     }
   }
 
@@ -84,14 +85,19 @@ export class WorkingTreeChange {
         first ??= error;
       }
     }
+    this.#deleted.length = 0;
     this.finish();
     if (first) throw storageError(`cannot put back what was in ${this.git.dir}`, first);
   }
 
-  /** Removes what was written aside. */
+  /** Removes what was written aside, and folders with nothing in them any more. */
   finish(): void {
+    const { disk, dir } = this.git;
+    for (const path of this.#deleted.splice(0)) removeEmptyParents(disk, dir, path);
     for (const path of this.#leftovers.splice(0)) {
-      if (lstatSync(path, { throwIfNoEntry: false })) removeQuietly(this.git.disk, path);
+      const stat = lstatSync(path, { throwIfNoEntry: false });
+      if (stat?.isDirectory()) removeFolder(disk, path);
+      else if (stat) removeQuietly(disk, path);
     }
   }
 
@@ -115,20 +121,18 @@ export class WorkingTreeChange {
 
   #remove(path: string): void {
     const { git } = this;
-    const target = toDiskPath(join(git.dir, path));
+    const target = toDiskPath(git.dir, path);
     const stat = statFile(git.dir, path);
     if (!stat || stat.kind === "folder") return;
-    const putBack = this.#keep(path, target);
     try {
+      const putBack = this.#keep(path, target);
       git.disk.remove(target);
+      this.#undo.push(putBack);
     } catch (error) {
       throw storageError(`cannot delete ${join(git.dir, path)}`, error);
     }
-    this.#undo.push(() => {
-      makeParents(git.disk, git.dir, path);
-      return putBack();
-    });
-    removeEmptyParents(git.disk, git.dir, path);
+    // Not before everything stands: making the folder again may need space that is not there.
+    this.#deleted.push(path);
   }
 
   /** Keeps the old file under a second name; returns how to put it back. */
@@ -141,8 +145,9 @@ export class WorkingTreeChange {
       disk.link(target, backup);
       this.#leftovers.push(backup);
       return () => disk.rename(backup, target);
-    } catch {
-      // No hard links here, or another file system: the content is kept in memory, and written again.
+    } catch (error) {
+      if (!NO_LINKS.has(systemErrorCode(error) ?? "")) throw error;
+      // The content is kept in memory, and written again.
     }
     const content = readWorkingFile(dir, path, stat);
     return async () => {
@@ -155,11 +160,22 @@ export class WorkingTreeChange {
   #put(temporary: string, target: DiskPath): void {
     const { disk } = this.git;
     try {
+      if (isFolder(target)) this.#moveAside(target);
       disk.rename(temporary, target);
     } catch (error) {
       if (systemErrorCode(error) !== "EXDEV") throw error;
       throw new LettaError("storage", `${String(target)} and the repository are on different disks`, { cause: error });
     }
+  }
+
+  /** Git keeps no empty folders, so one is in nobody's way. */
+  #moveAside(folder: DiskPath): void {
+    const { disk, scratch } = this.git;
+    assertNoFiles(folder);
+    const aside = scratch.path();
+    disk.rename(folder, aside);
+    this.#leftovers.push(aside);
+    this.#undo.push(() => disk.rename(aside, folder));
   }
 }
 
