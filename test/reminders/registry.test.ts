@@ -78,6 +78,19 @@ async function context(root: string, cwd = join(root, "project")): Promise<Remin
   };
 }
 
+test("what is due about memory is said once, and to the agent it is about", async () => {
+  const root = tree({});
+  const due = new Map([["agent-1", ["Memory is dirty.", "It cannot be pushed."]]]);
+  const takeMemoryNotes = (agentId: string): string[] => due.get(agentId)?.splice(0) ?? [];
+  const given = { ...(await context(root)), takeMemoryNotes };
+  expect((await collectReminders(given)).at(-1)).toBe("Memory is dirty.\n\nIt cannot be pushed.");
+  expect(await collectReminders(given)).toEqual([]);
+  due.set("agent-2", ["Not mine."]);
+  expect(await collectReminders(given)).toEqual([]);
+  due.set("agent-1", ["Memory is dirty."]);
+  expect(await collectReminders(given)).toEqual(["Memory is dirty."]);
+});
+
 test("everything is said once, and again after a compaction", async () => {
   const root = tree({ "project/AGENTS.md": "Use tabs." });
   const given = await context(root);
