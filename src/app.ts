@@ -76,6 +76,9 @@ export interface AppOptions {
   /** `--record FILE`, `--replay FILE`. */
   record?: string;
   replay?: string;
+  /** A child agent that works on a memory: its shell is confined to `dir`, which is its working directory, and it may read
+   *  `readable` although they are the harness's own. */
+  memoryScope?: { dir: string; readable: string[] };
   /** State in a temporary database that is gone afterwards. */
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
@@ -138,6 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(options.sandbox && { flag: options.sandbox }),
     unattended: isUnattended(options),
     taskDirectory: () => services.background.directory,
+    ...(options.memoryScope && { memoryScope: options.memoryScope }),
   });
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
@@ -166,8 +170,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     readableDirectories: () => [
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
+      ...(options.memoryScope?.readable ?? []),
     ],
     memoryOf: (agentId) => {
+      if (options.memoryScope) return [options.memoryScope.dir];
       if (options.ephemeral) return [];
       const { memory, worktrees } = memoryPaths(paths, agentId);
       return [memory, worktrees];

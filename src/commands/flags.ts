@@ -291,6 +291,15 @@ export const FLAGS = {
     help: "Stop after this time, for example 90s or 10m",
   },
 
+  "subagent-stdio": {
+    type: "string",
+    hint: "VERSION",
+    values: ["1"],
+    mode: "headless",
+    group: none,
+    help: "Started by letta itself: what to do comes on stdin",
+    hidden: true,
+  },
   "no-skills": off("skills"),
   "no-bundled-skills": off("built-in skills"),
   "no-mods": { ...off("mods"), also: ["no-extensions"] },

@@ -21,6 +21,10 @@ export async function runRoot(argv: string[], context: RootContext): Promise<num
   if (flags.help) return print(await renderUsage(), context);
   if (flags.version) return print(await renderVersion(), context);
   if (flags["print-schema"]) return print(await renderSchema(), context);
+  if (flags["subagent-stdio"] !== undefined) {
+    const { startSubagent } = await import("@/frontends/headless/subagent.ts");
+    return startSubagent(context);
+  }
   const headless = await isHeadless(flags, positionals);
   checkConflicts(flags, headless ? "headless" : "interactive");
   const selection = selectionFrom(flags, headless ? "headless" : "interactive");

@@ -20,6 +20,8 @@ export interface OpenSandboxOptions {
   flag?: SandboxMode;
   /** Nobody is there to answer, and no flag said what may run. */
   unattended: boolean;
+  /** A child agent that works on a memory. */
+  memoryScope?: { dir: string; readable: string[] };
   /** Where background commands log; null before the first. */
   taskDirectory(): string | null;
 }
@@ -30,7 +32,8 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox>
   const contained = options.unattended && leavesModeOpen(settings);
   // Only who asks for it gets it: a command that swaps a directory for a link at the right moment still gets out
   // (README), so nobody's unattended run relies on it without having chosen to.
-  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: "off" });
+  const asked = resolveSandbox(settings, { ...(flag && { flag }), fallback: "off" });
+  const choice = options.memoryScope && env.memorySandbox ? forMemory(asked) : asked;
   if (choice.mode === "off") return withoutSandbox(choice.source);
   const [{ findBackend, forgetBackend }, { createSandbox }] = await Promise.all([
     import("./backend.ts"),
@@ -50,12 +53,22 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox>
       home: paths.home,
       lettaRoot: paths.root,
       localStore: paths.local,
-      readable: () => [options.taskDirectory()].filter((directory) => directory !== null),
+      readable: () => [
+        ...[options.taskDirectory()].filter((directory) => directory !== null),
+        ...(options.memoryScope?.readable ?? []),
+      ],
+      ...(options.memoryScope && { memory: [options.memoryScope.dir] }),
     },
     tmpdir: env.tmpdir,
     contained,
     onSetupFailure: () => forgetBackend({ lettaRoot: paths.root }),
   });
+}
+
+/** Its memory and nothing else, without a network and without being asked: nobody is there. Where no sandbox works, its
+ *  commands run as permissions say, and those allow only what is proven to read. */
+function forMemory(asked: SandboxChoice): SandboxChoice {
+  return { ...asked, mode: "memory-subagent", source: "harness", network: "off", autoAllowShell: true };
 }
 
 export function backendOptions(env: Env, paths: Paths): BackendOptions {

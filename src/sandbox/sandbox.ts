@@ -7,6 +7,7 @@ import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { listDirectory, realDisk } from "./disk.ts";
 import { type Backend, renderLaunch } from "./launch.ts";
 import { Placeholders, removeIntruders } from "./placeholders.ts";
+import type { SandboxProfile } from "./policy.ts";
 import { buildPolicy, type ProfileInput, workspaceRoots } from "./profiles.ts";
 import { explainFailure, findSetupFailure, SETUP_FAILED } from "./report.ts";
 import type { SandboxChoice } from "./settings.ts";
@@ -30,11 +31,11 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, network, source } = choice;
   const wanted = mode !== "off";
   const active = wanted && backend !== null;
-  const hasPlace = mode === "strict" || workspaceRoots({ ...place, profile: "workspace" }, realDisk).length > 0;
+  const hasPlace = mode !== "workspace" || workspaceRoots({ ...place, profile: "workspace" }, realDisk).length > 0;
   const isContained = active && contained && hasPlace;
   const placeholders = new Placeholders();
   let tmp: string | null = null;
-  const policy = (profile: "workspace" | "strict", memory: string[]) => {
+  const policy = (profile: SandboxProfile, memory: string[]) => {
     tmp ??= mkdtempSync(join(tmpdir, "letta-sandbox-"));
     const { denyRead } = choice;
     const workspace = [...place.workspace, ...memory];

@@ -14,10 +14,16 @@ import { type HeadlessIo, runHeadless } from "./run.ts";
 import { watchStop } from "./stop.ts";
 import { openWriter } from "./writer.ts";
 
+export interface HeadlessSeams {
+  open?: (options: AppOptions) => Promise<App>;
+  /** Lines, for `bidirectional`. */
+  stdin?: () => ReadableStream<Uint8Array>;
+}
+
 export async function startHeadless(
   appOptions: AppOptions,
   options: HeadlessOptions,
-  open: (options: AppOptions) => Promise<App> = openApp,
+  { open = openApp, stdin = () => Bun.stdin.stream() }: HeadlessSeams = {},
 ): Promise<number> {
   const startedAt = performance.now();
   using stop = watchStop({ watchParent: appOptions.env.parentAgentId !== undefined });
@@ -26,7 +32,7 @@ export async function startHeadless(
   // Notes quote models, servers and file names; standard error is mostly a terminal, which would obey them.
   const note = (text: string) => console.error(escapeDeceptive(text));
   const output = createOutput(options, { writer, lines, note });
-  const io: HeadlessIo = { writer, lines, output, stop, note, stdin: () => Bun.stdin.stream(), session: null };
+  const io: HeadlessIo = { writer, lines, output, stop, note, stdin, session: null };
   // Opening the store and waiting for a pipe overlap. A failure is reported where it is awaited below.
   const opening = open(appOptions);
   opening.catch(() => {});
