@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
 import { createLocalBackend } from "@/backend/local/local-backend.ts";
 import type { Message } from "@/backend/wire.ts";
+import { createCursors } from "@/memory/reflection/cursors.ts";
+import { readFacts } from "@/memory/reflection/facts.ts";
 import { rowCost } from "@/memory/reflection/payload.ts";
+import { openSlices } from "@/memory/reflection/slices.ts";
 import {
   cutSlice,
   parseTranscript,
@@ -119,7 +122,9 @@ test("messages become rows; what the harness said does not", () => {
 
 /** A conversation of that many turns in a real store. */
 async function conversation(turns: number) {
-  const models = createScriptedAdapter(Array.from({ length: turns }, (_, index) => ({ text: `answer ${index + 1}` })));
+  const models = createScriptedAdapter(
+    Array.from({ length: turns + 20 }, (_, index) => ({ text: `answer ${index + 1}` })),
+  );
   const backend = createLocalBackend({ db: openDatabase(":memory:"), models });
   const agent = await backend.createAgent({ name: "A", model: "scripted/stand-in" });
   const { id } = await backend.createConversation({ agent_id: agent.id });
@@ -176,4 +181,19 @@ test("another program's transcript: broken lines are counted, a message given tw
     ],
     skipped: 2,
   });
+});
+
+test("after a failure turns are counted from the end of the conversation, not of what was read", async () => {
+  const { backend, ref, say } = await conversation(0);
+  for (let turn = 0; turn < 9; turn++) await say("x".repeat(30_000));
+  const cursors = createCursors(openDatabase(":memory:"));
+  const from = { conversations: [ref.conversationId] };
+  const [slice] = await openSlices(from, { backend, cursors, agentId: ref.agentId, now: 0 });
+  const [last] = (await backend.listMessages(ref, { limit: 1 })).items;
+  expect(slice).toMatchObject({ more: true, turns: 7, newestMessageId: last!.id });
+  cursors.failed(slice!, slice!.newestMessageId);
+  const facts = () => readFacts(backend, ref, cursors.find(ref), 100);
+  expect(await facts()).toMatchObject({ steps: 9, failures: 1, turnsSinceFailure: 0 });
+  await say("again");
+  expect(await facts()).toMatchObject({ steps: 10, turnsSinceFailure: 1 });
 });
