@@ -3,7 +3,6 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
-import { findAgentOrNull } from "@/agent/find-agent.ts";
 import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
@@ -14,9 +13,12 @@ import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createRedactor } from "@/lib/redactor.ts";
+import { createWatchdog, type Watchdog } from "@/lib/watchdog.ts";
 import { createBackendMemory } from "@/memory/backend-memory.ts";
 import { createMemories, type Memories } from "@/memory/memories.ts";
 import { memoryPaths } from "@/memory/places.ts";
+import { createReflection, type Reflection, type ReflectionOptions } from "@/memory/reflection/service.ts";
+import type { Trigger } from "@/memory/reflection/settings.ts";
 import { treeLimits } from "@/memory/render.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
@@ -79,6 +81,10 @@ export interface AppOptions {
   /** A child agent that works on a memory: its shell is confined to `dir`, which is its working directory, and it may read
    *  `readable` although they are the harness's own. */
   memoryScope?: { dir: string; readable: string[] };
+  /** `--reflection-trigger`, `--reflection-step-count`. */
+  reflection?: { trigger?: Trigger; stepCount?: number };
+  /** What is done when the agent's memory is due for a reflection. Default: nothing. */
+  whenReflectionDue?: ReflectionOptions["whenDue"];
   /** State in a temporary database that is gone afterwards. */
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
@@ -103,6 +109,8 @@ export interface App extends Core {
   agentSecrets: AgentSecrets;
   /** Null: agents have none in this process. */
   memories: Memories | null;
+  /** Rewrites memories in the background. */
+  reflection: Reflection;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -154,8 +162,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     planMode: createPlanMode(() => permissions),
     secrets: guard,
     describeAgent: async (id) => {
-      const agent = await findAgentOrNull({ backend }, id);
-      return agent && { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
+      const agent = await backend.retrieveAgent(id);
+      return { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
     },
   });
   const permissions = createPermissionChecker({
@@ -212,6 +220,30 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(options.tools && { only: options.tools }),
     interactive,
   });
+  const leases = createLeases(db);
+  let watchdog: Watchdog | undefined;
+  const reflection = createReflection({
+    db,
+    backend,
+    leases,
+    settings,
+    env,
+    paths,
+    memoryOf: (agent) => memories?.find(agent) ?? null,
+    openRedaction: async () => {
+      const known = await guard.refresh();
+      const shapes = createRedactor([], { patterns: true });
+      return (text) => shapes.redact(known.redact(text));
+    },
+    ...(options.reflection && { flags: options.reflection }),
+    // A child agent's memory is its parent's business.
+    whenDue: options.ephemeral || env.parentAgentId !== undefined ? "never" : (options.whenReflectionDue ?? "never"),
+    label: options.label,
+    watchdog: () => {
+      watchdog ??= createWatchdog({ path: env.all.PATH });
+      return watchdog;
+    },
+  });
   const app: Omit<App, "engine"> = {
     ...core,
     backend,
@@ -228,11 +260,14 @@ export async function openApp(options: AppOptions): Promise<App> {
     agentSecrets,
     memories,
     serverKey: `local:${paths.local}`,
+    reflection,
     async close() {
       await sessionHooks.end();
+      await reflection.close();
       await services.background.stopAll();
       sandbox.close();
       await backend.close();
+      watchdog?.close();
       db.close();
     },
   };
@@ -244,7 +279,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       tools.understand(name, toSelection({ ...request, interactive: approver === "front_end" })),
     permissions,
     services,
-    leases: createLeases(db),
+    leases,
     journal: createJournal(db),
     clientState,
     collectReminders: ({ key, agent, conversationId }) =>
@@ -272,6 +307,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       return (text) => redactor.redact(text);
     },
     rearmReminders: (key) => rearm(clientState, key),
+    afterTurn: (turn) => reflection.afterTurn(turn),
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,

@@ -55,6 +55,7 @@ export async function startHeadless(
     note(formatError(error, { stack: appOptions.env.debug }));
   } finally {
     const app = await opening.catch(() => null);
+    if (app) await startDueReflection(app, note);
     await app?.close().catch((error: unknown) => note(formatError(error)));
   }
   await writer.drain();
@@ -64,6 +65,18 @@ export async function startHeadless(
   }
   // A reader that has seen enough (`| head`) is no failure.
   return writer.closed.aborted ? EXIT_OK : exitCode;
+}
+
+/** The memory is looked after by a process of its own, which this one does not wait for: who asked for it in the settings
+ *  is told that it runs. */
+async function startDueReflection(app: App, note: (text: string) => void): Promise<void> {
+  const due = await app.reflection.takeDueAtExit();
+  if (due === null) return;
+  const { spawnReflection } = await import("@/memory/reflection/at-exit.ts");
+  const pid = spawnReflection(due, app);
+  note(
+    `Looking back on the conversation in the background (process ${pid}). See: letta dream list --agent ${due.agentId}`,
+  );
 }
 
 async function openApp(options: AppOptions): Promise<App> {

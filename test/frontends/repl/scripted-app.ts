@@ -293,6 +293,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       compact: unused("compaction"),
     },
     sessionHooks: { begin() {} },
+    reflection: { onNews() {}, resume() {} },
     close: async () => {},
   };
   return { app: parts as unknown as App, turns, conversations, queues };
