@@ -1,5 +1,6 @@
 // `letta agents …`: the identities on the current backend.
 
+import { existsSync } from "node:fs";
 import { defineCommand } from "citty";
 import { pinnedAgentIds, setPinned } from "@/agent/pins.ts";
 import type { AgentState, Conversation, ModelSettings } from "@/backend/wire.ts";
@@ -8,6 +9,7 @@ import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
 import { PERSONALITIES } from "@/memory/personalities.ts";
+import { memoryPaths } from "@/memory/places.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { dataArgs, type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
@@ -232,9 +234,14 @@ export async function runAgentsDelete(
       await setPinned(app, agent.id, false);
       // A secret nobody can use any more is only a risk.
       for (const name of app.agentSecrets.names(agent.id)) await app.agentSecrets.unset(agent.id, name);
-      return { agentId: agent.id, name: agent.name, deleted: true };
+      const { memory } = memoryPaths(app.paths, agent.id);
+      return { agentId: agent.id, name: agent.name, deleted: true, memory: existsSync(memory) ? memory : null };
     },
-    { text: (data) => `Deleted ${data.name} (${data.agentId})\n` },
+    {
+      text: ({ name, agentId, memory }) =>
+        // What an agent learned is not thrown away in passing.
+        `Deleted ${name} (${agentId})\n${memory === null ? "" : `Its memory stays in ${memory}\n`}`,
+    },
   );
 }
 

@@ -20,6 +20,11 @@ export interface Env {
   conversationId?: string;
   /** LETTA_MEMORY_DIR, then MEMORY_DIR: the memory a command is about. */
   memoryDir?: string;
+  /** LETTA_MEMORY_DIR_EXPLICIT=1: that directory was named on purpose, and commands may know it. */
+  memoryDirExplicit: boolean;
+  /** LETTA_MEMFS_TREE_MAX_LINES, LETTA_MEMFS_TREE_MAX_CHARS, LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR: budgets of the tree of
+   *  memory files in the prompt; what is no number in range means the default (memory/limits.ts). */
+  memoryTree: { lines?: string; chars?: string; children?: string };
   /** LETTA_PARENT_AGENT_ID: this process is a child agent; it ends when its parent dies. */
   parentAgentId?: string;
   /** LETTA_SUBAGENT_DEPTH: how many processes of letta this one is below the person's own; default 0. */
@@ -80,6 +85,12 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     agentId: text("LETTA_AGENT_ID", "AGENT_ID"),
     conversationId: text("LETTA_CONVERSATION_ID", "CONVERSATION_ID"),
     memoryDir: text("LETTA_MEMORY_DIR", "MEMORY_DIR"),
+    memoryDirExplicit: vars.LETTA_MEMORY_DIR_EXPLICIT === "1",
+    memoryTree: {
+      lines: text("LETTA_MEMFS_TREE_MAX_LINES"),
+      chars: text("LETTA_MEMFS_TREE_MAX_CHARS"),
+      children: text("LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR"),
+    },
     parentAgentId: text("LETTA_PARENT_AGENT_ID"),
     subagentDepth: number("LETTA_SUBAGENT_DEPTH", 0),
     memorySandbox: flag("LETTA_FS_SANDBOX") ?? true,

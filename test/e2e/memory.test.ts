@@ -5,7 +5,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runLetta, type TempHome, tempHome } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { headless } from "../support/protocols.ts";
+import { CHAT, headless } from "../support/protocols.ts";
+import { openPty } from "../support/pty.ts";
 
 const memoryCall = (args: Record<string, unknown>, id = "m") => ({ id, name: "memory", args });
 const NO_GIT = { PATH: "/nonexistent" };
@@ -196,4 +197,35 @@ test("blocks of an AgentFile are files of a memory", async () => {
   await runLetta(args, { home, env });
   expect(server.requests[0]!.system).toStartWith("You are Ada.\n\nReminder:");
   expect(server.requests[0]!.system).toContain("I am Ada, a pilot.");
+});
+
+test("on a terminal: a newcomer meets the guide, and /personality changes who answers", async () => {
+  using home = tempHome();
+  await using server = await startModelServer([{ text: "Welcome." }, { text: "Your code is boring. Good." }]);
+  const args = ["--backend", "local", "--model", CHAT.handle];
+  await using letta = await openPty(args, { home, env: { ...CHAT.env(server.url), ...NO_GIT } });
+  await letta.waitFor(/> $/m);
+  letta.type("hi\r");
+  const welcomed = await letta.waitFor(/Welcome\./);
+  expect(server.requests[0]!.system).toContain("I am a guide for people who use Letta for the first time");
+  expect(server.requests[0]!.system).toContain("<onboarding>");
+  letta.type("/personality nobody\r");
+  const refused = await letta.waitFor(/There is no personality "nobody"; choose memo, tutorial/, welcomed);
+  letta.type("/personality linus\r");
+  const switched = await letta.waitFor(/Personality: Linus, from the next message on \(commit [0-9a-f]{7}/, refused);
+  letta.type("and now?\r");
+  await letta.waitFor(/boring\. Good\./, switched);
+  expect(server.requests[1]!.system).toContain("I am Linus, a maintainer");
+  expect(server.requests[1]!.system).toContain("<onboarding>");
+  letta.type("/exit\r");
+  expect(await letta.exited).toBe(0);
+});
+
+test("an agent's memory outlives it", async () => {
+  using home = tempHome();
+  await using server = await startModelServer([{ text: "hi" }]);
+  const { args, env } = headless(server.url, ["hi"]);
+  await runLetta(args, { home, env });
+  const { stdout } = await runLetta(["agents", "delete", "Letta", "--yes"], { home });
+  expect(stdout).toEndWith(`Its memory stays in ${memoryDir(home)}\n`);
 });

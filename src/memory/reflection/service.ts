@@ -344,7 +344,7 @@ class ReflectionService implements Reflection {
       ...settleDeps,
       agentMemory,
       persona: parseDefinition(definition.default, "reflection.md"),
-      treeLimits: treeLimits((name) => env.all[name]),
+      treeLimits: treeLimits(env.memoryTree),
       payloads,
       launch: (launch: Parameters<typeof launchChild>[0], how: { signal: AbortSignal; timeoutMs: number }) =>
         launchChild(launch, {

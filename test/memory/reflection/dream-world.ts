@@ -93,7 +93,7 @@ export async function dreamWorld(dir?: string, seed = SEED): Promise<World> {
       mergeFile: mergeMemoryFile,
       agentMemory: memory,
       persona,
-      treeLimits: treeLimits(() => undefined),
+      treeLimits: treeLimits({}),
       redact: createRedactor([{ name: "KEY", value: "s3cret-value" }], { patterns: true }).redact,
       payloads: join(transcripts, REF.agentId),
       launch: (launch, options) =>
