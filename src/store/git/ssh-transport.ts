@@ -52,7 +52,7 @@ export function createSshTransport({ url }: RemotePlace & { kind: "ssh" }, optio
   return {
     async tip(branch, { signal } = {}) {
       using beside = await openBeside(options, {});
-      return tip(beside, branch, signal);
+      return await tip(beside, branch, signal);
     },
 
     async fetch(objects, branch, { have = null, signal } = {}) {
@@ -68,7 +68,6 @@ export function createSshTransport({ url }: RemotePlace & { kind: "ssh" }, optio
       const arrived = beside.objects();
       const oids = [...arrived.listLoose(), ...arrived.packs().flatMap((pack) => pack.oids())];
       await importObjects(objects, fetched, { oids, read: async (oid) => arrived.read(oid) });
-      arrived.close();
       return fetched;
     },
 
