@@ -12,6 +12,7 @@ import { REPOSITORY_BYTES } from "./limits.ts";
 import type { AgentMemory } from "./service.ts";
 import type { PullResult, SyncOptions, SyncResult } from "./sync.ts";
 import { createSyncNotes } from "./sync-notes.ts";
+import { findUnfinished } from "./unfinished.ts";
 
 /** `--memfs-startup`: the first turn waits for what the remote has, goes on beside it, or nothing is asked for. */
 export type StartMode = "blocking" | "background" | "skip";
@@ -189,16 +190,15 @@ class MemorySyncService implements MemorySync {
     const isRemote = mode !== "skip" && repository.getConfig("remote.origin.url") !== null;
     const before = this.#options.clientState.find(agentId, STATE);
     if (before === undefined && !isRemote) return;
-    const { pullMemory, syncAfterTurn } = await import("./sync.ts");
     const dir = memory.places.memory;
     if (before !== undefined) {
       // What another process left behind may have been settled since.
-      const { HARNESS_IDENTITY } = await import("./places.ts");
-      const here = await syncAfterTurn({ dir, repository, remote: null, by: HARNESS_IDENTITY });
+      const here = await look(memory);
       this.#notes.add(agentId, dir, here);
-      if (here.status === "skipped" && !isRemote) this.#remember(agentId, "clean");
+      this.#remember(agentId, here.status);
     }
     if (!isRemote) return;
+    const { pullMemory } = await import("./sync.ts");
     const result = await this.#guard(agentId, async (options) => pullMemory(await this.#open(memory), options));
     if (!result) return;
     this.#notes.add(agentId, dir, result);
@@ -210,8 +210,12 @@ class MemorySyncService implements MemorySync {
 
   async #sync(memory: AgentMemory): Promise<void> {
     const { id } = memory.agent;
-    const { syncAfterTurn } = await import("./sync.ts");
-    const result = await this.#guard(id, async (options) => syncAfterTurn(await this.#open(memory), options));
+    const isRemote = (await memory.ensure()).getConfig("remote.origin.url") !== null;
+    const result = await this.#guard(id, async (options) => {
+      if (!isRemote) return look(memory);
+      const { syncAfterTurn } = await import("./sync.ts");
+      return syncAfterTurn(await this.#open(memory), options);
+    });
     if (!result) return;
     this.#notes.add(id, memory.places.memory, result);
     this.#remember(id, result.status);
@@ -276,6 +280,11 @@ class MemorySyncService implements MemorySync {
   #tell(news: SyncNews): void {
     for (const listener of this.#listeners) listener(news);
   }
+}
+
+/** Without a remote that is all there is to find. */
+async function look(memory: AgentMemory): Promise<Outcome> {
+  return (await findUnfinished(await memory.ensure())) ?? { status: "clean", summary: "" };
 }
 
 /** Only where it is time for it. */

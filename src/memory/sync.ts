@@ -9,6 +9,7 @@ import { RemoteError, type Transport } from "@/store/git/remote.ts";
 import type { GitRepository, Identity, MergeConflict, Oid } from "@/store/git/types.ts";
 import { mergeMemoryFile } from "./merge-markdown.ts";
 import { type Decisions, resolverOf } from "./three-way.ts";
+import { findUnfinished, listed } from "./unfinished.ts";
 import { findCollisions } from "./validate.ts";
 
 export interface AgentMemory {
@@ -69,7 +70,6 @@ export const CONFLICTS = "refs/letta/conflicts/";
 export const DIVERGED = "refs/letta/diverged";
 
 const MAX_PUSHES = 3;
-const MAX_LISTED = 10;
 const MAX_COUNTED = 200;
 const RESOLVE_HINT = "`letta memory resolve` shows both versions and takes decisions.";
 const RENAME_HINT = "Rename one of them and commit it; then they are merged.";
@@ -317,19 +317,6 @@ async function findCollision(repo: GitRepository, head: Oid, tree: Oid): Promise
   return collision ? `${collision.path}: ${collision.problem}.` : null;
 }
 
-async function findUnfinished(repo: GitRepository): Promise<{ status: "conflict" | "dirty"; summary: string } | null> {
-  const operation = await repo.operation();
-  const files = await repo.status();
-  const unmerged = files.filter(({ state }) => state === "conflicted").map(({ path }) => path);
-  if (operation !== null || unmerged.length > 0) {
-    const what = operation === null ? "Files are unmerged" : `A ${operation} is half done`;
-    const where = unmerged.length > 0 ? `: ${listed(unmerged)}` : "";
-    return { status: "conflict", summary: `${what}${where}.` };
-  }
-  if (files.length === 0) return null;
-  return { status: "dirty", summary: `${plural(files.length, "file has", "files have")} uncommitted changes.` };
-}
-
 /** Proposals that are part of `main` by now. */
 async function dropSettled(repo: GitRepository, by: Identity): Promise<void> {
   const head = await repo.resolve(MAIN);
@@ -369,11 +356,6 @@ function keepsNoMemories({ kind }: NonNullable<AgentMemory["remote"]>, error: un
 
 function mergeMessage(subject: string, notes: string[]): string {
   return notes.length === 0 ? subject : `${subject}\n\n${notes.map((note) => `- ${note}`).join("\n")}`;
-}
-
-function listed(paths: string[]): string {
-  const more = paths.length - MAX_LISTED;
-  return paths.slice(0, MAX_LISTED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function pulled(status: PullResult["status"], summary: string, hint?: string): PullResult {
