@@ -10,6 +10,7 @@ import { cutConnections, type GitHttpServer, serveGit } from "../support/git-htt
 import { complaints, git, hasGit } from "../support/git-repos.ts";
 import { type ModelServer, type ScriptedReply, startModelServer } from "../support/model-server.ts";
 import { CHAT, headless } from "../support/protocols.ts";
+import { openPty } from "../support/pty.ts";
 
 const TOKEN = "sesame-open-9f3k";
 const BARE = { PATH: "/nonexistent", USER: "ann", LETTA_SKIP_KEYCHAIN_CHECK: "1" };
@@ -232,6 +233,49 @@ describe.skipIf(!hasGit)("a memory with a remote", () => {
     expect(git(server.dir, ["show", "main:taste.md"])).toContain("coffee");
     expect(complaints(there.dir)).toBe("");
   });
+
+  test("what a reflection changed is pushed when it has ended", async () => {
+    using folder = tempDir("letta-remote-");
+    using server = serve(folder.path);
+    using here = await place(server.login);
+    const tea = `printf -- '- Ann likes tea.\\n' >> "$MEMORY_DIR/system/human.md"`;
+    let dreamed = 0;
+    await using model = await startModelServer(({ body }): ScriptedReply => {
+      if (!JSON.stringify(body).includes("You are the reflection of an agent")) return { text: "Noted." };
+      if (dreamed++ > 0) return { text: "feat: Ann likes tea\n\nSummary: She said so." };
+      return { toolCalls: [{ name: "Bash", args: { command: tea } }] };
+    });
+    await here.prompt(model, "I like tea");
+    const before = git(server.dir, ["rev-parse", "main"]);
+    const args = ["--backend", "local", "dream", "--model", CHAT.handle, "--format", "json"];
+    const env = { ...CHAT.env(model.url), LETTA_SKIP_KEYCHAIN_CHECK: "1" };
+    const dream = await runLetta(args, { home: here.home, env });
+    expect(JSON.parse(dream.stdout)).toMatchObject({ dream: { status: "merged", paths: ["system/human.md"] } });
+    expect(git(server.dir, ["rev-parse", "main"])).not.toBe(before);
+    expect(git(server.dir, ["show", "main:system/human.md"])).toContain("- Ann likes tea.");
+  });
+
+  test("in a terminal: fetched beside the first prompt, a failure is a line, leaving sends what is left", async () => {
+    using folder = tempDir("letta-remote-");
+    using server = serve(folder.path);
+    using here = await place(server.login);
+    await using model = await startModelServer([...noting("a", "first"), ...noting("b", "second")]);
+    await using letta = await openPty(["--backend", "local", "--model", CHAT.handle, "--yolo"], {
+      home: here.home,
+      env: { ...CHAT.env(model.url), ...BARE },
+    });
+    await letta.waitFor(/> $/m);
+    server.intercept = () => new Response("no", { status: 403 });
+    letta.type("note it\r");
+    await letta.waitFor(/Memory: 127\.0\.0\.1:\d+ does not allow this/);
+    server.intercept = null;
+    letta.type("and that\r");
+    await letta.waitFor(/note b \(b\.md\)/);
+    letta.type("\x04");
+    expect(await letta.exited).toBe(0);
+    expect(letta.text().match(/does not allow this/g)).toHaveLength(1);
+    expect(subjects(server.dir).slice(0, 2)).toEqual(["note b", "note a"]);
+  }, 60_000);
 
   test("a process that stays says it in a line, and goes on", async () => {
     using folder = tempDir("letta-remote-");
