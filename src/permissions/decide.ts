@@ -55,7 +55,7 @@ export interface Decision {
 type Step = { behavior: Decision["behavior"]; always?: boolean; reason: PermissionReason; run?: string };
 
 /** Strongest first. Administrators beat everyone, flags beat what is saved. */
-const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user"];
+const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user", "skill"];
 
 export function decide(target: PermissionTarget, context: DecisionContext): Decision {
   const subject = toSubject(target, context);
@@ -278,6 +278,7 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
     return { behavior: "allow", reason };
   if (mode !== "plan") return null;
   if (subject.kind === "tool" && subject.target.memory) return PLAN_DENIES;
+  if (subject.kind === "tool" && subject.target.harmless) return null;
   // Nobody knows what other tools do (questions to the user are among them): a person answers, whatever rules say.
   if (subject.kind === "tool")
     return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
@@ -385,6 +386,8 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
     case "shell":
       return readOnlyStep(subject);
     case "tool":
+      if (subject.target.harmless)
+        return { behavior: "allow", reason: { by: "built-in", detail: "it only gives the model something to read" } };
       return subject.target.memory
         ? { behavior: "allow", reason: { by: "own memory", detail: "an agent may change its own memory" } }
         : null;

@@ -219,6 +219,10 @@ const STEPS: string[] = [
   -- Revision of the agent's memory that the conversation knows: its prompt was made from it, or it was told since.
   ALTER TABLE system_prompts ADD COLUMN memory_revision TEXT;
   `,
+  `
+  -- JSON: what a finished call gives the model beside its result.
+  ALTER TABLE journal_calls ADD COLUMN follow_up TEXT;
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -1,6 +1,6 @@
 // The tools of one process. Built-ins, tools of an SDK client and (later) mods register here and are the same type.
 
-import type { AnyTool } from "./define-tool.ts";
+import type { AnyTool, ToolOffer } from "./define-tool.ts";
 import type { ToolsetId } from "./toolsets.ts";
 
 export interface ToolSelection {
@@ -9,6 +9,8 @@ export interface ToolSelection {
   only?: string[];
   /** False leaves out tools that need a person. */
   interactive: boolean;
+  /** What the request is made with. Undefined when none is made: every tool is listed as it is. */
+  offer?: ToolOffer;
 }
 
 export interface ToolRegistry {
@@ -31,8 +33,9 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
   const find = (name: string): AnyTool | undefined =>
     byName.get(name) ?? [...byName.values()].find((tool) => namesOf(tool).includes(name));
   return {
-    select: ({ toolset, only, interactive }) => {
-      const usable = [...byName.values()].filter((tool) => interactive || !tool.interactive);
+    select: ({ toolset, only, interactive, offer }) => {
+      const fitting = [...byName.values()].flatMap((tool) => (tool.offer && offer ? (tool.offer(offer) ?? []) : tool));
+      const usable = fitting.filter((tool) => interactive || !tool.interactive);
       if (only === undefined) {
         const named = usable.map((tool) => ({ tool, name: nameIn(toolset, tool) }));
         return {
