@@ -20,6 +20,10 @@ export interface Env {
   conversationId?: string;
   /** LETTA_MEMORY_DIR, then MEMORY_DIR: the memory a command is about. */
   memoryDir?: string;
+  /** LETTA_SKILLS_DIRECTORY: a further folder of skills, as `--skills` names one. */
+  skillsDirectory?: string;
+  /** LETTA_DISABLE_SKILL_WATCHERS=1: changes of skills on disk are seen by the next process. */
+  disableSkillWatchers: boolean;
   /** LETTA_PARENT_AGENT_ID: this process is a child agent; it ends when its parent dies. */
   parentAgentId?: string;
   /** LETTA_DISABLE_SESSION_PERSIST=1: never write "last conversation". */
@@ -74,6 +78,8 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     agentId: text("LETTA_AGENT_ID", "AGENT_ID"),
     conversationId: text("LETTA_CONVERSATION_ID", "CONVERSATION_ID"),
     memoryDir: text("LETTA_MEMORY_DIR", "MEMORY_DIR"),
+    skillsDirectory: text("LETTA_SKILLS_DIRECTORY"),
+    disableSkillWatchers: flag("LETTA_DISABLE_SKILL_WATCHERS") ?? false,
     parentAgentId: text("LETTA_PARENT_AGENT_ID"),
     disableSessionPersist: flag("LETTA_DISABLE_SESSION_PERSIST") ?? false,
     requestTimeoutMs: number("LETTA_REQUEST_TIMEOUT_MS", 600_000),
