@@ -24,6 +24,9 @@ import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { openSandbox } from "@/sandbox/open.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { Sandbox } from "@/sandbox/types.ts";
+import { type AgentSkills, createAgentSkills } from "@/skills/agent-skills.ts";
+import { createSkills, projectSkills, type Skills } from "@/skills/service.ts";
+import { SKILL_SOURCES, type SkillSource } from "@/skills/types.ts";
 import { type AgentSecrets, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -71,6 +74,10 @@ export interface AppOptions {
   tools?: string[];
   /** `--toolset`: beats what is saved, for this process. */
   toolset?: ToolsetChoice;
+  /** Default: all. */
+  skillSources?: readonly SkillSource[];
+  /** `--skills`; absolute. */
+  skillsDirectory?: string;
   /** `--no-system-info-reminder` is false. */
   systemInfoReminder?: boolean;
   /** `--record FILE`, `--replay FILE`. */
@@ -100,6 +107,9 @@ export interface App extends Core {
   agentSecrets: AgentSecrets;
   /** Null: agents have none in this process. */
   memories: Memories | null;
+  skills: Skills;
+  /** The same, as the agents of this process meet them. */
+  agentSkills: AgentSkills;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -118,6 +128,8 @@ export interface ToolRequest {
   model: string | null;
   /** A person can answer. */
   interactive: boolean;
+  /** What the model may call, by id. Undefined when no request is made. */
+  skills?: readonly string[];
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -130,7 +142,20 @@ export async function openCore({ cwd, env }: { cwd: string; env: Env }): Promise
 export async function openApp(options: AppOptions): Promise<App> {
   const core = await openCore(options);
   const { env, paths, settings } = core;
-  const trust = await openTrust({ paths, settings });
+  const skillOptions = {
+    paths,
+    projectRoot: settings.projectRoot,
+    sources: options.skillSources ?? SKILL_SOURCES,
+    extra: options.skillsDirectory ?? env.skillsDirectory ?? null,
+    others: settings.user.skills?.otherPrograms ?? true,
+  };
+  const trust = await openTrust({
+    paths,
+    settings,
+    others: projectSkills({ ...skillOptions, cwd: () => result.cwd }),
+  });
+  // Who says one thing and leaves does not have to hear of changes.
+  const skills = createSkills({ ...skillOptions, trust, watch: options.interactive && !env.disableSkillWatchers });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
   const sandbox = await openSandbox({
@@ -165,6 +190,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     interactive: options.interactive,
     readableDirectories: () => [
       paths.projects,
+      paths.skillCache,
+      paths.skills,
+      ...skills.readableFolders(),
       ...(services.background.directory ? [services.background.directory] : []),
     ],
     memoryOf: (agentId) => {
@@ -192,19 +220,33 @@ export async function openApp(options: AppOptions): Promise<App> {
     }),
     onWarning: (text) => warnings.push(text),
   });
+  const agentSkills = createAgentSkills({
+    skills,
+    paths,
+    cwd: () => result.cwd,
+    memoryOf: (agent) => memories?.find(agent)?.places.memory ?? null,
+    memoryDir: env.memoryDir,
+    retrieveAgent: (id) => backend.retrieveAgent(id),
+    contextWindow: async (model) => (await models.resolveModel(model)).max_context_window,
+    onWarning: (text) => warnings.push(text),
+  });
   const tools = createToolRegistry(
-    builtinTools(memories ? { findMemory: async (id) => memories.find(await backend.retrieveAgent(id)) } : {}),
+    builtinTools({
+      ...(memories && { findMemory: async (id) => memories.find(await backend.retrieveAgent(id)) }),
+      ...(skills.sources.length > 0 && { loadSkill: agentSkills.load }),
+    }),
   );
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
-  const toSelection = ({ agentId, conversationId, model, interactive }: ToolRequest): ToolSelection => ({
+  const toSelection = ({ agentId, conversationId, model, interactive, ...request }: ToolRequest): ToolSelection => ({
     toolset: resolveToolset(model, [
       options.toolset,
       findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
     ]),
     ...(options.tools && { only: options.tools }),
     interactive,
+    ...(request.skills && { offer: { skills: request.skills } }),
   });
   const app: Omit<App, "engine"> = {
     ...core,
@@ -217,6 +259,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     selectTools: (request) => tools.select(toSelection(request)),
     services,
     shadow,
+    skills,
+    agentSkills,
     hooks,
     sessionHooks,
     agentSecrets,
@@ -224,6 +268,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     serverKey: `local:${paths.local}`,
     async close() {
       await sessionHooks.end();
+      skills.close();
       await services.background.stopAll();
       sandbox.close();
       await backend.close();
@@ -259,6 +304,7 @@ export async function openApp(options: AppOptions): Promise<App> {
         systemInfo: options.systemInfoReminder ?? true,
         now: new Date(),
       }),
+    offerSkills: agentSkills.offer,
     hooks,
     sessionHooks,
     openRedaction: async () => {

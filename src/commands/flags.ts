@@ -33,6 +33,7 @@ export const FLAG_GROUPS = [
   "Agent and conversation",
   "Model",
   "Permissions and tools",
+  "Skills",
   "Prompt",
   "Output",
   "Limits",
@@ -216,6 +217,30 @@ export const FLAGS = {
     help: "Tools of a model family: auto, default, codex, gemini, none or a _snake variant",
   },
 
+  skills: {
+    type: "string",
+    hint: "PATH",
+    mode: "both",
+    group: "Skills",
+    help: "A further folder of skills",
+  },
+  "skill-sources": {
+    type: "csv",
+    hint: "A,B",
+    mode: "both",
+    group: "Skills",
+    help: "Only skills from these: bundled, global, agent, project",
+  },
+  "no-skills": { type: "boolean", mode: "both", group: "Skills", help: "Use no skills" },
+  "no-bundled-skills": { type: "boolean", mode: "both", group: "Skills", help: "Leave out the skills of letta itself" },
+  "pre-load-skills": {
+    type: "csv",
+    hint: "A,B",
+    mode: "headless",
+    group: "Skills",
+    help: "Give the model these skills with the first message",
+  },
+
   stdin: {
     type: "boolean",
     mode: "headless",
@@ -291,8 +316,6 @@ export const FLAGS = {
     help: "Stop after this time, for example 90s or 10m",
   },
 
-  "no-skills": off("skills"),
-  "no-bundled-skills": off("built-in skills"),
   "no-mods": { ...off("mods"), also: ["no-extensions"] },
   // Agents on this machine always have one, and nothing to fetch it from.
   memfs: off("the memory directory"),
@@ -315,9 +338,6 @@ export const FLAGS = {
     hidden: true,
     noop: true,
   },
-  skills: missing("string", "skills"),
-  "skill-sources": missing("string", "skills"),
-  "pre-load-skills": missing("string", "skills"),
   "reflection-step-count": missing("string", "reflection"),
   "disable-memory-guard": missing("boolean", "a way around the guard of other agents' memories"),
   "base-tools": missing("string", "server-side tools"),
@@ -355,6 +375,7 @@ export const CONFLICTS: readonly { flag: FlagName; not?: readonly FlagName[]; ne
   { flag: "save", needs: ["model", "system", "system-custom"] },
   { flag: "stdin", not: ["no-stdin"] },
   { flag: "record", not: ["replay"] },
+  { flag: "no-skills", not: ["skills", "skill-sources", "pre-load-skills"] },
   { flag: "tags", needs: ["new-agent"] },
   { flag: "personality", needs: ["new-agent"] },
 ];

@@ -16,7 +16,7 @@ import { type InputLine, MAX_LINE_BYTES, readInputLines } from "./input-lines.ts
 import { askClient } from "./permission-requests.ts";
 import { ClientRequests } from "./requests.ts";
 import { turnResultBody } from "./result.ts";
-import { type HeadlessIo, type HeadlessRun, turnInput } from "./run.ts";
+import { type HeadlessIo, type HeadlessRun, turnInput, withPreLoaded } from "./run.ts";
 import { ControlReplySchema, ControlRequestLineSchema, type LineBody, UserLineSchema } from "./schema.ts";
 
 /** Returns at the end of stdin, when the queue is empty, or when told to stop. */
@@ -115,7 +115,7 @@ class DuplexSession {
     const { session } = this.#state;
     const turn = this.#app.engine.submit({
       ...turnInput(session, this.#options),
-      content: batch.content,
+      content: withPreLoaded(this.#options, batch.content),
       approver: this.#requests.closed ? "nobody" : "front_end",
       automatic: batch.automatic,
     });
@@ -166,7 +166,7 @@ class DuplexSession {
     if (typeof message.content === "string" ? !message.content.trim() : message.content.length === 0) {
       return this.#sendError("Invalid user message: content is empty");
     }
-    const item = this.#queue.enqueue(message.content, "user", uuid);
+    const item = this.#queue.enqueue(message.content, "user", uuid === undefined ? {} : { clientMessageId: uuid });
     const queue_len = this.#queue.length;
     if (!item) {
       const item_id = uuid ?? "";

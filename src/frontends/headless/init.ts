@@ -35,10 +35,10 @@ export function sandboxFacts({ services }: Pick<App, "services">) {
 }
 
 /** Features clients of other versions ask about. */
-export function featureFlags(options: HeadlessOptions, { memories }: Pick<App, "memories">) {
+export function featureFlags(options: HeadlessOptions, { memories, skills }: Pick<App, "memories" | "skills">) {
   return {
     memfs_enabled: memories !== null,
-    skill_sources: [],
+    skill_sources: [...skills.sources],
     system_info_reminder_enabled: options.systemInfoReminder,
     reflection_trigger: "off",
     reflection_step_count: 0,
