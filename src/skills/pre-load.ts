@@ -27,5 +27,8 @@ export async function preLoadSkills(skills: Skills, place: SkillPlace, ids: read
       throw new LettaError("invalid_data", `--pre-load-skills: ${message}`, { cause: error, ...(hint && { hint }) });
     }
   }
-  return { part: { type: "text", text: `<loaded_skills>\n${texts.join("\n")}\n</loaded_skills>`, keep: true }, allow };
+  return {
+    part: { type: "text", text: `<loaded_skills>\n${texts.join("\n")}\n</loaded_skills>\n\n`, keep: true },
+    allow,
+  };
 }

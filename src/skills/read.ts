@@ -90,7 +90,9 @@ function hasWholeHead(bytes: Buffer): boolean {
   return end !== -1 && /\S[\s\S]*\n\s*\n/.test(text.slice(text.indexOf("\n", end + 1)));
 }
 
+const DECODER = new TextDecoder("utf-8");
+
 /** A cut may have gone through a character. */
 function decode(bytes: Buffer): string {
-  return new TextDecoder("utf-8").decode(bytes).replace(/\ufffd$/, "");
+  return DECODER.decode(bytes).replace(/\ufffd$/, "");
 }

@@ -13,7 +13,8 @@ export interface RenderedSkill {
   unusedArgs: string;
 }
 
-const PLACEHOLDERS = /<SKILL_DIR>|\$\{CLAUDE_SKILL_DIR\}|\$ARGUMENTS\b|\$[1-9](?!\d)/g;
+/** A backslash before one that would be filled in says that it is meant as it stands. */
+const PLACEHOLDERS = /(\\?)(<SKILL_DIR>|\$\{CLAUDE_SKILL_DIR\}|\$ARGUMENTS\b|\$[1-9](?!\d))/g;
 /** Fenced and inline code, in which `$1` is what it looks like. */
 const CODE = /^(?: {0,3})(`{3,}|~{3,})[\s\S]*?^ {0,3}\1[^\n]*$|`[^`\n]+`/gm;
 
@@ -30,10 +31,12 @@ export function renderSkill(
   const code = skill.argumentHint === null ? codeSpans(plain) : [];
   let used = false;
   // One pass: what is filled in is not looked at again.
-  const filled = plain.replace(PLACEHOLDERS, (token: string, offset: number) => {
-    if (token === "<SKILL_DIR>" || token.startsWith("${")) return skill.folder;
+  const filled = plain.replace(PLACEHOLDERS, (whole: string, escaped: string, token: string, offset: number) => {
+    const isFolder = token === "<SKILL_DIR>" || token.startsWith("${");
     const isArgument = offset >= bodyStart && (token === "$ARGUMENTS" || isWanted(skill, trimmed, code, offset));
-    if (!isArgument) return token;
+    if (!isFolder && !isArgument) return whole;
+    if (escaped !== "") return token;
+    if (isFolder) return skill.folder;
     used = true;
     return expandPlaceholder(token, trimmed, words);
   });

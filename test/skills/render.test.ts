@@ -26,6 +26,13 @@ test.each([
   ["not a word of ours", "Cost: $12 and $ARGUMENTSX", "x", "Cost: $12 and $ARGUMENTSX", "x"],
   ["a dollar in code is a dollar", "Run `awk '{print $1}'` on $1", "f.txt", "Run `awk '{print $1}'` on f.txt", ""],
   ["nor in a fence", "```sh\necho $1\n```", "x", "```sh\necho $1\n```", "x"],
+  [
+    "a backslash keeps one as it stands",
+    "Write \\$ARGUMENTS or \\$1, not $1; `\\$2`",
+    "x",
+    "Write $ARGUMENTS or $1, not x; `\\$2`",
+    "",
+  ],
   ["prose stays as it is without arguments", "Give it $1", "", "Give it $1", ""],
 ])("arguments: %s", (_, body, args, expected, unused) => {
   expect(render(body, args)).toEqual({ body: expected, unusedArgs: unused });
@@ -34,6 +41,10 @@ test.each([
 test("a skill that names its arguments means them everywhere", () => {
   expect(render("```sh\necho $1\n```", "x", "[word]").body).toBe("```sh\necho x\n```");
   expect(render("Run `f $1`.", "", "[word]").body).toBe("Run `f `.");
+});
+
+test("a backslash keeps the folder's place as it stands", () => {
+  expect(render("\\<SKILL_DIR>/a is <SKILL_DIR>/a").body).toBe(`<SKILL_DIR>/a is ${dir.path}/a`);
 });
 
 test("its folder is filled in, and named when there is more in it", () => {

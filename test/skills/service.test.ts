@@ -172,7 +172,9 @@ allowed-tools: Read
 ---
 Body.
 </b>
-</loaded_skills>`,
+</loaded_skills>
+
+`,
   });
   expect(allow).toEqual(["Read(**)"]);
   expect(preLoadSkills(skills, place(), ["a", "nothing"])).rejects.toMatchObject({

@@ -9,7 +9,7 @@ export async function sendSkill(session: ReplSession, id: string, args: string, 
   const words = loaded.unusedArgs;
   session.send(
     [
-      { type: "text", text: loaded.text, keep: true },
+      { type: "text", text: words === "" ? loaded.text : `${loaded.text}\n\n`, keep: true },
       ...(words === "" ? [] : [{ type: "text" as const, text: words }]),
     ],
     { shown, allow: loaded.allow },
