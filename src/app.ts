@@ -214,7 +214,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(memories && {
       memory: createBackendMemory({
         memories,
-        limits: treeLimits((name) => env.all[name]),
+        limits: treeLimits(env.memoryTree),
         onWarning: (text) => warnings.push(text),
       }),
     }),

@@ -18,12 +18,6 @@ export function measureRender(): number {
   }
   Bun.gc(true);
   const startedAt = performance.now();
-  renderMemory(
-    planMemory(
-      [...files.keys()],
-      treeLimits(() => undefined),
-    ),
-    (path) => files.get(path)!,
-  );
+  renderMemory(planMemory([...files.keys()], treeLimits()), (path) => files.get(path)!);
   return performance.now() - startedAt;
 }

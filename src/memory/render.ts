@@ -41,16 +41,16 @@ interface TreeNode {
   children: TreeNode[];
 }
 
-/** Variables beyond their range, or no numbers, mean the default. */
-export function treeLimits(variable: (name: string) => string | undefined): TreeLimits {
-  const read = (name: string, { value, min, max }: { value: number; min: number; max: number }): number => {
-    const wanted = Number(variable(name) ?? Number.NaN);
+/** Texts beyond their range, or no numbers, mean the default. */
+export function treeLimits(wishes: { lines?: string; chars?: string; children?: string } = {}): TreeLimits {
+  const read = (text: string | undefined, { value, min, max }: { value: number; min: number; max: number }): number => {
+    const wanted = Number(text ?? Number.NaN);
     return Number.isInteger(wanted) && wanted >= min && wanted <= max ? wanted : value;
   };
   return {
-    lines: read("LETTA_MEMFS_TREE_MAX_LINES", TREE_LINES),
-    chars: read("LETTA_MEMFS_TREE_MAX_CHARS", TREE_CHARS),
-    children: read("LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR", TREE_CHILDREN),
+    lines: read(wishes.lines, TREE_LINES),
+    chars: read(wishes.chars, TREE_CHARS),
+    children: read(wishes.children, TREE_CHILDREN),
   };
 }
 

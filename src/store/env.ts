@@ -24,6 +24,11 @@ export interface Env {
   skillsDirectory?: string;
   /** LETTA_DISABLE_SKILL_WATCHERS=1: changes of skills on disk are seen by the next process. */
   disableSkillWatchers: boolean;
+  /** LETTA_MEMORY_DIR_EXPLICIT=1: that directory was named on purpose, and commands may know it. */
+  memoryDirExplicit: boolean;
+  /** LETTA_MEMFS_TREE_MAX_LINES, LETTA_MEMFS_TREE_MAX_CHARS, LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR: budgets of the tree of
+   *  memory files in the prompt; what is no number in range means the default (memory/limits.ts). */
+  memoryTree: { lines?: string; chars?: string; children?: string };
   /** LETTA_PARENT_AGENT_ID: this process is a child agent; it ends when its parent dies. */
   parentAgentId?: string;
   /** LETTA_DISABLE_SESSION_PERSIST=1: never write "last conversation". */
@@ -80,6 +85,12 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     memoryDir: text("LETTA_MEMORY_DIR", "MEMORY_DIR"),
     skillsDirectory: text("LETTA_SKILLS_DIRECTORY"),
     disableSkillWatchers: flag("LETTA_DISABLE_SKILL_WATCHERS") ?? false,
+    memoryDirExplicit: vars.LETTA_MEMORY_DIR_EXPLICIT === "1",
+    memoryTree: {
+      lines: text("LETTA_MEMFS_TREE_MAX_LINES"),
+      chars: text("LETTA_MEMFS_TREE_MAX_CHARS"),
+      children: text("LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR"),
+    },
     parentAgentId: text("LETTA_PARENT_AGENT_ID"),
     disableSessionPersist: flag("LETTA_DISABLE_SESSION_PERSIST") ?? false,
     requestTimeoutMs: number("LETTA_REQUEST_TIMEOUT_MS", 600_000),

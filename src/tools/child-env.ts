@@ -24,7 +24,7 @@ const MEMORY_VARIABLES = ["MEMORY_DIR", "LETTA_MEMORY_DIR"] as const;
  *  named on purpose outside of what is ours. */
 function isInheritable(dir: string | undefined, env: Env, paths: Paths): boolean {
   if (dir === undefined) return true;
-  if (env.all.LETTA_MEMORY_DIR_EXPLICIT === "1" && pathInside(paths.agents, dir) === null) return true;
+  if (env.memoryDirExplicit && pathInside(paths.agents, dir) === null) return true;
   if (env.parentAgentId === undefined) return false;
   const inParent = pathInside(join(paths.agents, env.parentAgentId), dir);
   return inParent === "memory" || inParent?.startsWith(`memory-worktrees${sep}`) === true;

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 const small = { usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 } };
-const LIMITS = treeLimits(() => undefined);
+const LIMITS = treeLimits();
 
 /** As a process would have it. */
 function open(model = new FakeModel(), warnings: string[] = []) {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { planMemory, renderBlock, renderMemory, renderMetadata, treeLimits } from "@/memory/render.ts";
+import { readEnv } from "@/store/env.ts";
 
-const DEFAULTS = treeLimits(() => undefined);
+const DEFAULTS = treeLimits();
 
 function render(files: Record<string, string>, limits = DEFAULTS): string {
   const plan = planMemory(Object.keys(files), limits);
@@ -126,7 +127,7 @@ describe("budgets of the tree", () => {
     ["LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR", "5000", { ...DEFAULTS, children: 5000 }],
     ["LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR", "many", DEFAULTS],
   ])("%s=%s", (name, value, expected) => {
-    expect(treeLimits((asked) => (asked === name ? value : undefined))).toEqual(expected);
+    expect(treeLimits(readEnv({ [name]: value }).memoryTree)).toEqual(expected);
   });
 });
 

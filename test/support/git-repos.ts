@@ -1,10 +1,10 @@
 // Throw-away repositories of our git engine, and the real git beside it where there is one.
 
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { initRepository } from "@/store/git/repository.ts";
 import type { Change, GitRepository, Identity } from "@/store/git/types.ts";
-import { tempDir } from "./binary.ts";
+import { type TempDir, tempDir } from "./binary.ts";
 
 export const ANN: Identity = { name: "Ann", email: "ann@example.com" };
 
@@ -32,10 +32,11 @@ export function git(dir: string, args: string[], { input, ok = true }: { input?:
   return output;
 }
 
-/** What real git finds wrong or unsaved; `""` when nothing. */
-export function complaints(dir: string): string {
+/** What real git finds wrong or unsaved; `""` when nothing. A change that failed or was killed leaves objects nothing
+ *  names (`dangling`), which is no damage. */
+export function complaints(dir: string, { dangling = false } = {}): string {
   return [
-    git(dir, ["fsck", "--strict", "--no-dangling", "--no-progress"], { ok: false }),
+    git(dir, ["fsck", "--strict", "--no-progress", ...(dangling ? ["--no-dangling"] : [])], { ok: false }),
     git(dir, ["status", "--porcelain"], { ok: false }),
     git(dir, ["worktree", "prune", "-n"], { ok: false }),
   ].join("");
@@ -48,8 +49,18 @@ export interface TempRepo extends Disposable {
   repo: GitRepository;
 }
 
-export async function tempRepo(): Promise<TempRepo> {
-  const folder = tempDir("letta-git-");
+/** In memory where the system has such a place: waiting for a disk hundreds of times proves nothing more. */
+export function memoryDir(): TempDir {
+  try {
+    accessSync("/dev/shm", constants.W_OK);
+  } catch {
+    return tempDir("letta-git-");
+  }
+  const path = mkdtempSync("/dev/shm/letta-git-");
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+export async function tempRepo(folder = memoryDir()): Promise<TempRepo> {
   const dir = join(folder.path, "memory");
   const repo = await initRepository(dir, { branch: "main" });
   return { path: folder.path, dir, repo, [Symbol.dispose]: () => folder[Symbol.dispose]() };

@@ -48,7 +48,13 @@ export function commitPaths(git: GitContext, paths: readonly string[], options: 
     assertExpectedHead(writing, options);
     const splices = new Map<string, Splice>();
     const index: Map<string, { mode: FileMode; oid: Oid } | null> = new Map();
-    for (const { path, head, entry, stat } of await inspect(git, paths)) {
+    const states = await inspect(git, paths);
+    const conflicted = states.filter(({ conflicted }) => conflicted).map(({ path }) => path);
+    if (conflicted.length > 0)
+      throw new LettaError("conflict", `${conflicted.join(", ")}: git left a conflict there`, {
+        hint: "Settle it and `git add` the file, then commit.",
+      });
+    for (const { path, head, entry, stat } of states) {
       assertSafePath(path);
       if (entry?.mode === "160000" || head?.mode === "160000") continue;
       const mode = stat && modeOf(git, stat, entry?.mode ?? head?.mode);
@@ -81,7 +87,6 @@ async function commitSplices(
   }
   const parents = head === null ? [] : [head];
   const paths = changedPaths(writing, splices);
-  if (tree === EMPTY_TREE) git.objects.put("tree", new Uint8Array());
   const oid = putCommit(git, tree, parents, options);
   const by = options.committer ?? options.author;
   await land(writing, { files, index, ref: { to: oid, reason: commitReason(parents, options.message), by } });

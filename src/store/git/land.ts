@@ -13,7 +13,7 @@ import type { IndexEntry } from "./index-file.ts";
 import { entriesBelow, findEntry, type IndexLock, type IndexUpdate, type LoadedIndex } from "./index-store.ts";
 import { withWriterLock } from "./locks.ts";
 import { parentsOf } from "./names.ts";
-import { formatCommit, signatureNow } from "./object-format.ts";
+import { EMPTY_TREE, formatCommit, signatureNow } from "./object-format.ts";
 import { findOperation } from "./operation.ts";
 import type { RefLock } from "./refs.ts";
 import type { CommitOptions, FileMode, Identity, Oid } from "./types.ts";
@@ -63,13 +63,16 @@ export async function land(
   let indexUpdate: IndexUpdate | null = null;
   try {
     await change.stage(landing.files);
-    change.publish();
+    await change.publish();
     const entries = indexEntries(git, index, landing);
     if (entries.size > 0) indexUpdate = await index.update(entries);
     if (landing.ref) await ref?.set(landing.ref.to, landing.ref.reason, landing.ref.by);
   } catch (error) {
-    indexUpdate?.takeBack();
-    await change.rollBack();
+    try {
+      indexUpdate?.takeBack();
+    } finally {
+      await change.rollBack();
+    }
     throw error instanceof LettaError ? error : storageError(`cannot change ${git.dir}`, error);
   }
   indexUpdate?.keep();
@@ -95,6 +98,8 @@ export function assertExpectedHead(
 export function putCommit(git: GitContext, tree: Oid, parents: readonly Oid[], options: CommitOptions): Oid {
   const nowMs = git.now();
   const { author, committer = author, message } = options;
+  // Nobody needs it written to read it, but a commit may not name what is not there.
+  if (tree === EMPTY_TREE) git.objects.put("tree", new Uint8Array());
   return git.objects.put(
     "commit",
     formatCommit({

@@ -161,11 +161,6 @@ export class Objects implements ObjectStore {
     return path;
   }
 
-  close(): void {
-    for (const pack of this.#packs ?? []) pack.close();
-    this.#packs = null;
-  }
-
   async #flushPending(): Promise<void> {
     const batch = [...this.#pending];
     if (batch.length === 0) return;
@@ -278,7 +273,6 @@ export class Objects implements ObjectStore {
     this.#packFolderTime = folderTime(folder);
     const names = listFolder(folder).filter((name) => name.endsWith(".idx"));
     const paths = names.map((name) => join(folder, name.slice(0, -".idx".length)));
-    for (const pack of known) if (!paths.includes(pack.path)) pack.close();
     const packs: PackFile[] = [];
     for (const path of paths) {
       const open = known.find((pack) => pack.path === path) ?? openIfThere(path);

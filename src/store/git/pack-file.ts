@@ -51,11 +51,6 @@ export class PackFile {
     }
   }
 
-  close(): void {
-    if (this.#file !== null) closeSync(this.#file);
-    this.#file = null;
-  }
-
   has(oid: Oid): boolean {
     return this.#find(oid) !== -1;
   }
@@ -156,10 +151,17 @@ export class PackFile {
     return bytes;
   }
 
+  /** For the reads of this moment: whoever opens a repository does not have to close it. */
   #openPack(): number {
     const file = openSync(`${this.path}.pack`, "r");
     this.#packSize = fstatSync(file).size;
+    setImmediate(() => this.#close());
     return file;
+  }
+
+  #close(): void {
+    if (this.#file !== null) closeSync(this.#file);
+    this.#file = null;
   }
 
   #find(oid: Oid): number {

@@ -161,7 +161,8 @@ export interface GitRepository {
   /** Commits what the working tree has at or below these paths (`[]`: everywhere), deletions included. */
   commitPaths(paths: string[], options: CommitOptions): Promise<CommitOutcome>;
   /** A commit with these parents and this tree on the current branch, the working tree brought along: only paths that
-   *  differ are touched, and one with local changes refuses it whole (`conflict`). */
+   *  differ are touched, and one with local changes refuses it whole (`conflict`). HEAD must be among the parents. The
+   *  empty tree and no parents make an empty first commit. */
   commitTree(tree: Oid, options: CommitOptions & { parents: Oid[] }): Promise<Oid>;
   /** Moves the current branch forward to a descendant, with the working tree; refuses as `commitTree` does. */
   fastForward(to: Oid, options: { reason: string; by: Identity }): Promise<void>;

@@ -1,7 +1,7 @@
 // Changes files of the working tree together: everything is written aside first, then put in place by renames, and can be
 // taken back by renames, so that neither a full disk nor an error in the middle leaves a half.
 
-import { lstatSync } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { storageError } from "@/store/atomic-file.ts";
@@ -53,7 +53,7 @@ export class WorkingTreeChange {
   }
 
   /** Puts them in place, deletions first: a file may become a folder. */
-  publish(): void {
+  async publish(): Promise<void> {
     const { git } = this;
     for (const { path, temporary } of this.#staged) if (!temporary) this.#remove(path);
     for (const { path, temporary } of this.#staged) {
@@ -63,7 +63,7 @@ export class WorkingTreeChange {
       if (made.length > 0) this.#undo.push(() => removeEmptyParents(git.disk, git.dir, path));
       try {
         const putBack = this.#keep(path, target);
-        this.#put(temporary, target);
+        await this.#put(path, temporary);
         this.#undo.push(putBack);
       } catch (error) {
         if (["EISDIR", "ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(systemErrorCode(error) ?? ""))
@@ -157,14 +157,26 @@ export class WorkingTreeChange {
     };
   }
 
-  #put(temporary: string, target: DiskPath): void {
-    const { disk } = this.git;
+  async #put(path: string, temporary: string): Promise<void> {
+    const { disk, dir } = this.git;
+    const target = toDiskPath(dir, path);
+    if (isFolder(target)) this.#moveAside(target);
     try {
-      if (isFolder(target)) this.#moveAside(target);
       disk.rename(temporary, target);
     } catch (error) {
       if (systemErrorCode(error) !== "EXDEV") throw error;
-      throw new LettaError("storage", `${String(target)} and the repository are on different disks`, { cause: error });
+      // A linked working tree on another disk than the repository: the same once more, beside the file.
+      const folder = path.slice(0, path.lastIndexOf("/") + 1);
+      const beside = toDiskPath(dir, `${folder}.letta-${process.pid}-${crypto.randomUUID()}.tmp`);
+      const stat = lstatSync(temporary);
+      if (stat.isSymbolicLink()) disk.symlink(readlinkSync(temporary, "buffer"), beside);
+      else await disk.create(beside, [readFileSync(temporary)], { mode: stat.mode & 0o777, durable: true });
+      try {
+        disk.rename(beside, target);
+      } catch (failed) {
+        removeQuietly(disk, beside);
+        throw failed;
+      }
     }
   }
 

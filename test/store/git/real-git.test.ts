@@ -205,6 +205,16 @@ test.skipIf(!hasGit)("while git is in the middle of something, nothing is commit
   await expect(repo.commitPaths([], commit)).rejects.toMatchObject({ code: "conflict" });
   git(dir, ["merge", "--abort"]);
   expect(await repo.operation()).toBeNull();
+  // A conflict without an operation.
+  writeFileSync(join(dir, "a.md"), "stashed\n");
+  git(dir, ["stash", "-q"]);
+  git(dir, ["checkout", "-q", "side"]);
+  git(dir, ["stash", "pop"], { ok: false });
+  await expect(repo.commitPaths([], commit)).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("a.md"),
+  });
+  git(dir, ["reset", "-q", "--hard"]);
   const [ours, theirs] = [(await repo.resolve("main"))!, (await repo.resolve("side"))!];
   expect(await repo.merge(ours, theirs, () => null)).toMatchObject({
     status: "conflict",

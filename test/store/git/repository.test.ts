@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { initRepository, openRepository } from "@/store/git/repository.ts";
 import type { Commit, FileStatus } from "@/store/git/types.ts";
@@ -63,6 +64,23 @@ test("making a repository again changes nothing but settings and hooks", async (
   }
 });
 
+test("an empty first commit, and everything deleted again", async () => {
+  using temp = await tempRepo();
+  const { dir, repo } = temp;
+  expect([await repo.resolve("HEAD"), await repo.status(), await repo.commitPaths([], commit)]).toEqual([
+    null,
+    [],
+    { status: "unchanged" },
+  ]);
+  const first = await repo.commitTree(await repo.objects.writeTree([]), { ...commit, parents: [], expectedHead: null });
+  expect([await repo.resolve("HEAD"), await repo.listFiles("HEAD")]).toEqual([first, []]);
+  if (hasGit) expect(complaints(dir)).toBe("");
+  await repo.commitChanges(changes({ "a/b/c.md": "c" }), commit);
+  await repo.commitChanges(changes({ "a/b/c.md": null }), commit);
+  expect([await repo.listFiles("HEAD"), existsSync(join(dir, "a"))]).toEqual([[], false]);
+  if (hasGit) expect(complaints(dir)).toBe("");
+});
+
 test("where there is no repository, opening says so", async () => {
   using folder = tempDir("letta-git-");
   await expect(openRepository(join(folder.path, "none"))).rejects.toMatchObject({ code: "not_found" });
@@ -99,4 +117,29 @@ test("a linked working tree has a branch of its own, and is merged back in memor
     { ref: "refs/heads/main", oid: (await repo.resolve("HEAD"))! },
   ]);
   if (hasGit) expect(complaints(dir) + git(dir, ["worktree", "list"]).split("\n").length).toBe("2");
+});
+
+const otherDisk = existsSync("/dev/shm") && statSync("/dev/shm").dev !== statSync(tmpdir()).dev;
+
+test.skipIf(!otherDisk)("a linked working tree may be on another disk", async () => {
+  using temp = await tempRepo(tempDir());
+  const { repo } = temp;
+  await repo.commitChanges(
+    [...changes({ "a.md": "a", "dir/b.md": "b" }), { path: "link", content: Buffer.from("a.md"), mode: "120000" }],
+    commit,
+  );
+  const dir = mkdtempSync("/dev/shm/letta-");
+  try {
+    const linked = await repo.addWorktree({ dir, branch: "side", from: (await repo.resolve("HEAD"))! });
+    await linked.commitChanges(changes({ "a.md": "changed", "dir/b.md": null, "new/c.md": "c" }), commit);
+    expect(await filesOf(dir)).toEqual({ "a.md": "changed", "new/c.md": "c" });
+    expect(await linked.status()).toEqual([]);
+    await linked.restore([], "HEAD~1");
+    expect(await filesOf(dir)).toEqual({ "a.md": "a", "dir/b.md": "b" });
+    expect(readlinkSync(join(dir, "link"))).toBe("a.md");
+    await repo.removeWorktree(dir);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+  if (hasGit) expect(complaints(temp.dir)).toBe("");
 });
