@@ -9,6 +9,9 @@ import type { Target } from "./targets.ts";
 
 export const ROOT = join(import.meta.dir, "..");
 
+/** Modules that run as threads: nothing imports them. */
+const THREADS = ["src/sandbox/metadata-worker.ts"].map((path) => join(ROOT, path));
+
 export interface CompileOptions {
   outfile: string;
   /** Default: this machine. */
@@ -19,14 +22,14 @@ export interface CompileOptions {
 
 /** Links one executable. It appears whole: written beside `outfile` and renamed, so that an older one still running and
  *  other builders are not disturbed. */
-export async function compile({ outfile, target, entry = join(ROOT, "src/main.ts") }: CompileOptions): Promise<void> {
+export async function compile({ outfile, target, entry }: CompileOptions): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
   const scratch = mkdtempSync(join(dirname(outfile), ".build-"));
   // The name becomes part of the executable, so it must not be a random one: equal sources give equal bytes.
   const partial = join(scratch, `letta${target?.suffix ?? ""}`);
   try {
     await Bun.build({
-      entrypoints: [entry],
+      entrypoints: entry === undefined ? [join(ROOT, "src/main.ts"), ...THREADS] : [entry],
       target: "bun",
       format: "esm",
       minify: true,

@@ -3,7 +3,6 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
-import { findAgentOrNull } from "@/agent/find-agent.ts";
 import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
@@ -14,9 +13,12 @@ import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createRedactor } from "@/lib/redactor.ts";
+import { createWatchdog, type Watchdog } from "@/lib/watchdog.ts";
 import { createBackendMemory } from "@/memory/backend-memory.ts";
 import { createMemories, type Memories } from "@/memory/memories.ts";
 import { memoryPaths } from "@/memory/places.ts";
+import { createReflection, type Reflection, type ReflectionOptions } from "@/memory/reflection/service.ts";
+import type { Trigger } from "@/memory/reflection/settings.ts";
 import { treeLimits } from "@/memory/render.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
@@ -42,7 +44,7 @@ import { builtinTools } from "@/tools/builtin.ts";
 import { createToolRegistry, type ToolRegistry, type ToolSelection } from "@/tools/registry.ts";
 import { createSecretGuard, type SecretGuard } from "@/tools/secret-guard.ts";
 import { createToolServices, type PlanMode, type ToolServices } from "@/tools/services.ts";
-import { resolveToolset, type ToolsetChoice } from "@/tools/toolsets.ts";
+import { resolveToolset, type ToolsetChoice, type ToolsWish } from "@/tools/toolsets.ts";
 import { VERSION } from "./version.ts";
 
 /** What every command may need; cheap. */
@@ -83,6 +85,13 @@ export interface AppOptions {
   /** `--record FILE`, `--replay FILE`. */
   record?: string;
   replay?: string;
+  /** A child agent that works on a memory: its shell is confined to `dir`, which is its working directory, and it may read
+   *  `readable` although they are the harness's own. */
+  memoryScope?: { dir: string; readable: string[] };
+  /** `--reflection-trigger`, `--reflection-step-count`. */
+  reflection?: { trigger?: Trigger; stepCount?: number };
+  /** What is done when the agent's memory is due for a reflection. Default: nothing. */
+  whenReflectionDue?: ReflectionOptions["whenDue"];
   /** State in a temporary database that is gone afterwards. */
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
@@ -110,6 +119,8 @@ export interface App extends Core {
   skills: Skills;
   /** The same, as the agents of this process meet them. */
   agentSkills: AgentSkills;
+  /** Rewrites memories in the background. */
+  reflection: Reflection;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -130,6 +141,8 @@ export interface ToolRequest {
   interactive: boolean;
   /** What the model may call, by id. Undefined when no request is made. */
   skills?: readonly string[];
+  /** What this request wants beside. */
+  tools?: ToolsWish | undefined;
 }
 
 /** Opens what cheap commands need. Settings that do not parse are in `settings.problems`, never an exception. */
@@ -158,11 +171,16 @@ export async function openApp(options: AppOptions): Promise<App> {
   const skills = createSkills({ ...skillOptions, trust, watch: options.interactive && !env.disableSkillWatchers });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
+  const guardedFiles = (startedIn: string) =>
+    hookScripts(hooks.list(), { cwd: startedIn, projectRoot: settings.projectRoot, home: paths.home });
   const sandbox = await openSandbox({
     ...core,
     ...(options.sandbox && { flag: options.sandbox }),
     unattended: isUnattended(options),
     taskDirectory: () => services.background.directory,
+    guardedFiles: () => guardedFiles(options.cwd),
+    deniedReads: () => permissions.deniedReads(),
+    ...(options.memoryScope && { memoryScope: options.memoryScope }),
   });
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
@@ -175,8 +193,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     planMode: createPlanMode(() => permissions),
     secrets: guard,
     describeAgent: async (id) => {
-      const agent = await findAgentOrNull({ backend }, id);
-      return agent && { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
+      const agent = await backend.retrieveAgent(id);
+      return { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
     },
   });
   const permissions = createPermissionChecker({
@@ -194,15 +212,17 @@ export async function openApp(options: AppOptions): Promise<App> {
       paths.skills,
       ...skills.readableFolders(),
       ...(services.background.directory ? [services.background.directory] : []),
+      ...(options.memoryScope?.readable ?? []),
     ],
     memoryOf: (agentId) => {
+      if (options.memoryScope) return [options.memoryScope.dir];
       if (options.ephemeral) return [];
       const { memory, worktrees } = memoryPaths(paths, agentId);
       return [memory, worktrees];
     },
     confinement: { shell: sandbox.autoAllow, edits: sandbox.contained },
-    guardedFiles: () =>
-      hookScripts(hooks.list(), { cwd: options.cwd, projectRoot: settings.projectRoot, home: paths.home }),
+    guardedFiles,
+    currentDirectory: () => app.cwd,
     ...(env.permissionTrace && { trace: console.error, traceAllowed: env.permissionTraceAll }),
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
@@ -239,14 +259,49 @@ export async function openApp(options: AppOptions): Promise<App> {
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
   const sessionHooks = createSessionHooks(hooks, () => result.cwd);
-  const toSelection = ({ agentId, conversationId, model, interactive, ...request }: ToolRequest): ToolSelection => ({
+  const toSelection = ({
+    agentId,
+    conversationId,
+    model,
+    interactive,
+    tools: wish = {},
+    skills: callable,
+  }: ToolRequest): ToolSelection => ({
     toolset: resolveToolset(model, [
+      wish.toolset,
       options.toolset,
       findSavedToolset(settings.user, app.serverKey, { agentId, conversationId }),
     ]),
     ...(options.tools && { only: options.tools }),
-    interactive,
-    ...(request.skills && { offer: { skills: request.skills } }),
+    ...(wish.include && { include: wish.include }),
+    ...(wish.only && { allowlist: wish.only }),
+    interactive: interactive && !wish.withoutQuestions,
+    resident: interactive,
+    ...(callable && { offer: { skills: callable } }),
+  });
+  const leases = createLeases(db);
+  let watchdog: Watchdog | undefined;
+  const reflection = createReflection({
+    db,
+    backend,
+    leases,
+    settings,
+    env,
+    paths,
+    memoryOf: (agent) => memories?.find(agent) ?? null,
+    openRedaction: async () => {
+      const known = await guard.refresh();
+      const shapes = createRedactor([], { patterns: true });
+      return (text) => shapes.redact(known.redact(text));
+    },
+    ...(options.reflection && { flags: options.reflection }),
+    // A child agent's memory is its parent's business.
+    whenDue: options.ephemeral || env.parentAgentId !== undefined ? "never" : (options.whenReflectionDue ?? "never"),
+    label: options.label,
+    watchdog: () => {
+      watchdog ??= createWatchdog({ path: env.all.PATH });
+      return watchdog;
+    },
   });
   const app: Omit<App, "engine"> = {
     ...core,
@@ -266,12 +321,15 @@ export async function openApp(options: AppOptions): Promise<App> {
     agentSecrets,
     memories,
     serverKey: `local:${paths.local}`,
+    reflection,
     async close() {
       await sessionHooks.end();
       skills.close();
+      await reflection.close();
       await services.background.stopAll();
       sandbox.close();
       await backend.close();
+      watchdog?.close();
       db.close();
     },
   };
@@ -283,7 +341,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       tools.understand(name, toSelection({ ...request, interactive: approver === "front_end" })),
     permissions,
     services,
-    leases: createLeases(db),
+    leases,
     journal: createJournal(db),
     clientState,
     collectReminders: ({ key, agent, conversationId }) =>
@@ -312,6 +370,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       return (text) => redactor.redact(text);
     },
     rearmReminders: (key) => rearm(clientState, key),
+    afterTurn: (turn) => reflection.afterTurn(turn),
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,

@@ -1,16 +1,18 @@
 // How many shell commands the permission checker decides in a second, with the rules a busy project has.
 
+import { existsSync, readFileSync } from "node:fs";
 import { tempHome } from "../../test/support/binary.ts";
 
-const COMMANDS = [
-  "git status",
-  "git diff --stat HEAD~3 -- src",
-  "ls -la src | head -20",
-  "grep -rn 'needle' src --include='*.ts' | sort | uniq -c",
-  "cat package.json && bun test test/engine",
-  "rm -rf node_modules && npm ci",
-  "find . -name '*.md' -exec wc -l {} +",
-  'for f in *.ts; do echo "$f"; done',
+/** No two alike: what is measured is deciding, not remembering. */
+const COMMANDS: ((number: number) => string)[] = [
+  (number) => `git status --short -- src/${number}`,
+  (number) => `git diff --stat HEAD~${number} -- src`,
+  (number) => `ls -la src | head -${number}`,
+  (number) => `grep -rn 'needle ${number}' src --include='*.ts' | sort | uniq -c`,
+  (number) => `cat package.json && bun test test/engine-${number}`,
+  (number) => `rm -rf node_modules/${number} && npm ci`,
+  (number) => `find . -name '*${number}.md' -exec wc -l {} +`,
+  (number) => `for f in ${number}*.ts; do echo "$f"; done`,
 ];
 
 /** Texts made to take long, of the length a model can send. */
@@ -25,7 +27,18 @@ const HOSTILE = [
   "cat ".concat("*/* ".repeat(4_000)),
   ">a".repeat(8_000),
   "eval '".repeat(2_500),
+  "cd a; touch b; ".repeat(6_000),
+  Array.from({ length: 500 }, (_, index) => `cd d${index % 20}; cat f${index}`).join("; "),
+  "eval ".repeat(20_000),
+  "eval ".repeat(3_200),
+  "a".repeat(100_000),
+  `git show ${"a..".repeat(5_000)}`,
+  "bash -c ".repeat(12_500),
+  "cat <<a\n".repeat(2_000),
+  "cat ".concat("e\u0301/".repeat(5_000)),
 ];
+
+const CHECKS = 20_000;
 
 export interface CheckSpeed {
   perSecond: number;
@@ -51,21 +64,26 @@ export async function measureChecks(): Promise<CheckSpeed> {
     disallowedTools: ["Bash(rm -rf:*)", "Read(.env)"],
     interactive: true,
   });
-  const check = async (count: number) => {
-    for (let index = 0; index < count; index++) {
-      await checker.check("Bash", [{ kind: "shell", command: COMMANDS[index % COMMANDS.length]!, cwd: home.workdir }]);
-    }
-  };
-  await check(2_000);
-  const count = 20_000;
-  const startedAt = performance.now();
-  await check(count);
-  const perSecond = count / ((performance.now() - startedAt) / 1000);
+  const startedAt = threadTime();
+  // From the first one: nothing is warmed up.
+  for (let index = 0; index < CHECKS; index++) {
+    const command = COMMANDS[index % COMMANDS.length]!(index);
+    await checker.check("Bash", [{ kind: "shell", command, cwd: home.workdir }]);
+  }
+  const perSecond = CHECKS / ((threadTime() - startedAt) / 1000);
   let worst = 0;
   for (const command of [...HOSTILE, ...HOSTILE]) {
-    const from = performance.now();
+    const from = threadTime();
     await checker.check("Bash", [{ kind: "shell", command, cwd: home.workdir }]);
-    worst = Math.max(worst, performance.now() - from);
+    worst = Math.max(worst, threadTime() - from);
   }
   return { perSecond, worst };
+}
+
+/** Milliseconds this thread had the processor: what a clock would show if nothing else ran on the machine. Where the
+ *  system does not say, what a clock shows. */
+function threadTime(): number {
+  const file = `/proc/self/task/${process.pid}/schedstat`;
+  if (!existsSync(file)) return performance.now();
+  return Number(readFileSync(file, "utf8").split(" ")[0]) / 1e6;
 }

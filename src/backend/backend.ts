@@ -9,6 +9,7 @@ import type {
   AgentPatch,
   AgentState,
   CompactionSettings,
+  CompactionStats,
   Conversation,
   ConversationCreate,
   ConversationPatch,
@@ -59,6 +60,17 @@ export interface SendOptions {
   signal?: AbortSignal;
   /** The local backend checks it inside each write transaction (`lease_lost`); a server has its own locking. */
   fence?: Fence;
+  /** Asked before a conversation is shrunk by itself; a text is the reason why it must not be. Then a request that is too
+   *  long fails, and one that is only getting long is sent as it is. Must not throw. A server elsewhere does not ask. */
+  beforeCompaction?(about: CompactionOutlook): Promise<string | null>;
+}
+
+export interface CompactionOutlook {
+  trigger: CompactionStats["trigger"];
+  /** Estimated tokens of the request. */
+  contextTokens: number;
+  /** Null: unknown. */
+  contextWindow: number | null;
 }
 
 export interface ListMessagesQuery {

@@ -3,9 +3,8 @@
 import { existsSync } from "node:fs";
 import { defineCommand } from "citty";
 import { pinnedAgentIds, setPinned } from "@/agent/pins.ts";
-import type { AgentState, Conversation, ModelSettings } from "@/backend/wire.ts";
+import type { AgentState, Conversation } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
 import { PERSONALITIES } from "@/memory/personalities.ts";
@@ -22,6 +21,7 @@ import {
   resolveConversation,
   type ScopeArgs,
 } from "./scope.ts";
+import { withoutKeys } from "./without-keys.ts";
 
 const agentPositional = { type: "positional", required: false, description: "Agent id or unique name" } as const;
 
@@ -121,7 +121,7 @@ export async function runAgentsList(app: StoreApp, args: AgentsListArgs, io: Io,
     },
     {
       piped: "json",
-      value: (agents) => agents.map(redactAgent),
+      value: (agents) => agents.map(withoutKeys),
       text: (agents) => {
         if (agents.length === 0) return "No agents.\n";
         const columns = [
@@ -173,7 +173,7 @@ export async function runAgentsCreate(app: StoreApp, args: AgentsCreateArgs, io:
       if (args.pinned) await setPinned(app, agent.id, true);
       return agent;
     },
-    { piped: "json", value: redactAgent, text: (agent) => `Created ${agent.name} (${agent.id})\n` },
+    { piped: "json", value: withoutKeys, text: (agent) => `Created ${agent.name} (${agent.id})\n` },
   );
 }
 
@@ -185,7 +185,7 @@ export async function runAgentsShow(
 ): Promise<number> {
   return present(io, args, () => resolveAgent(app, args), {
     piped: "json",
-    value: redactAgent,
+    value: withoutKeys,
     text: (agent) =>
       renderFields([
         ["Name", agent.name],
@@ -215,7 +215,7 @@ export async function runAgentsRename(
       if (name === "") throw new LettaError("usage", "the new name is empty");
       return app.backend.updateAgent((await findAgent(app.backend, args.id)).id, { name });
     },
-    { value: redactAgent, text: (agent) => `${agent.id} is now called ${agent.name}\n` },
+    { value: withoutKeys, text: (agent) => `${agent.id} is now called ${agent.name}\n` },
   );
 }
 
@@ -270,20 +270,20 @@ async function loadConfig(app: StoreApp, args: ScopeArgs) {
   const conversation = ref && (await app.backend.retrieveConversation(ref.conversationId, ref.agentId));
   const overrides = conversation !== null && (conversation.model !== null || conversation.model_settings !== null);
   return {
-    agent: {
+    agent: withoutKeys({
       id: agent.id,
       name: agent.name,
       model: agent.model,
       context_window_limit: agent.context_window_limit,
-      model_settings: redactSecrets(agent.model_settings) as ModelSettings,
+      model_settings: agent.model_settings,
       llm_config: { context_window: agent.context_window_limit },
-    },
-    conversation: conversation && redactConversation(conversation),
-    effective: {
+    }),
+    conversation: conversation && settingsOf(conversation),
+    effective: withoutKeys({
       scope: overrides ? ("conversation" as const) : ("agent" as const),
       model: conversation?.model ?? agent.model,
-      model_settings: redactSecrets({ ...agent.model_settings, ...conversation?.model_settings }) as ModelSettings,
-    },
+      model_settings: { ...agent.model_settings, ...conversation?.model_settings },
+    }),
     note: overrides
       ? "The conversation overrides its agent's model."
       : "The agent's model is in force; nothing is overridden here.",
@@ -294,17 +294,8 @@ function isPinned(app: StoreApp, agentId: string): boolean {
   return pinnedAgentIds(app.settings.user, app.serverKey).includes(agentId);
 }
 
-function redactAgent(agent: AgentState): AgentState {
-  return { ...agent, model_settings: redactSecrets(agent.model_settings) as ModelSettings };
-}
-
-function redactConversation(conversation: Conversation) {
-  return {
-    id: conversation.id,
-    model: conversation.model,
-    context_window_limit: conversation.context_window_limit,
-    model_settings: redactSecrets(conversation.model_settings) as ModelSettings | null,
-  };
+function settingsOf({ id, model, context_window_limit, model_settings }: Conversation) {
+  return withoutKeys({ id, model, context_window_limit, model_settings });
 }
 
 function splitList(text: string): string[] {

@@ -143,7 +143,7 @@ export async function runConfigUnset(core: Core, args: ScopedArgs & { key: strin
 }
 
 export async function runConfigList(core: Core, args: ScopedArgs, io: Io): Promise<number> {
-  return present(io, args, () => redactSecrets(core.settings[parseScope(args.scope)]) as Record<string, unknown>, {
+  return present(io, args, () => redactSecrets<Record<string, unknown>>(core.settings[parseScope(args.scope)]), {
     text: (settings) => {
       const rows = leaves(settings).map(([key, value]): [string, string] => [key, JSON.stringify(value)]);
       const chosen = rows.filter(([key]) => !isState(key));

@@ -6,13 +6,13 @@ import { copyToolset } from "@/agent/toolset.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import type { Conversation } from "@/backend/wire.ts";
 import { LettaError } from "@/lib/errors.ts";
-import { redactSecrets } from "@/lib/redact.ts";
 import { formatAge } from "@/lib/relative-time.ts";
 import { renderFields, renderTable } from "@/lib/table.ts";
 import { type StoreApp, withStore } from "./context.ts";
 import type { Io } from "./io.ts";
 import { dataArgs, type OutputArgs, outputArgs, parseCount, present, requireConsent, tableOptions } from "./output.ts";
 import { agentArgs, firstItems, resolveAgent, resolveConversation, type ScopeArgs } from "./scope.ts";
+import { withoutKeys } from "./without-keys.ts";
 
 const idArg = { type: "positional", required: true, description: "Conversation id" } as const;
 
@@ -113,7 +113,7 @@ export async function runConversationsList(
     },
     {
       piped: "json",
-      value: (conversations) => conversations.map(shown),
+      value: (conversations) => conversations.map(withoutKeys),
       text: (conversations) => {
         if (conversations.length === 0) return "No conversations.\n";
         const columns = [{ title: "ID" }, { title: "TITLE", shrink: true }, { title: "LAST" }, { title: "" }];
@@ -139,7 +139,7 @@ export async function runConversationsShow(
 ): Promise<number> {
   return present(io, args, async () => retrieve(app, await resolveConversation(app, args)), {
     piped: "json",
-    value: shown,
+    value: withoutKeys,
     text: (item) =>
       renderFields([
         ["Title", item.summary ?? "none"],
@@ -170,7 +170,7 @@ export async function runConversationsRename(
       if (summary === "") throw new LettaError("usage", "the title is empty");
       return app.backend.updateConversation(await resolveConversation(app, args), { summary });
     },
-    { value: shown, text: (item) => `${item.id} is now called ${item.summary}\n` },
+    { value: withoutKeys, text: (item) => `${item.id} is now called ${item.summary}\n` },
   );
 }
 
@@ -184,7 +184,7 @@ export async function runConversationsArchive(
     io,
     args,
     async () => app.backend.updateConversation(await resolveConversation(app, args), { archived }),
-    { value: shown, text: (item) => `${archived ? "Archived" : "Restored"} ${item.id}\n` },
+    { value: withoutKeys, text: (item) => `${archived ? "Archived" : "Restored"} ${item.id}\n` },
   );
 }
 
@@ -225,19 +225,12 @@ export async function runConversationsFork(
       await copyToolset(app, ref, copy.id);
       return copy;
     },
-    { value: shown, text: (item) => `Forked into ${item.id}\nContinue it with: letta --conv ${item.id}\n` },
+    { value: withoutKeys, text: (item) => `Forked into ${item.id}\nContinue it with: letta --conv ${item.id}\n` },
   );
 }
 
 function retrieve(app: StoreApp, ref: ConversationRef): Promise<Conversation> {
   return app.backend.retrieveConversation(ref.conversationId, ref.agentId);
-}
-
-function shown(conversation: Conversation): Conversation {
-  return {
-    ...conversation,
-    model_settings: redactSecrets(conversation.model_settings) as Conversation["model_settings"],
-  };
 }
 
 /** The positional id as the scope's conversation. */

@@ -11,6 +11,7 @@ import { wholeConversation } from "./messages.ts";
 import { type OutputArgs, outputArgs, outputFormat, present } from "./output.ts";
 import { agentArgs, resolveConversation, type ScopeArgs } from "./scope.ts";
 import { renderMarkdown } from "./transcript.ts";
+import { withoutKeys } from "./without-keys.ts";
 import { writeNewFile } from "./write-file.ts";
 
 export const command = defineCommand({
@@ -40,7 +41,7 @@ export async function runExport(
         app.backend.retrieveConversation(ref.conversationId, ref.agentId),
         wholeConversation(app.backend, ref),
       ]);
-      const exported = { agent: redactSecrets(agent) as typeof agent, conversation, messages };
+      const exported = { agent: redactSecrets(agent), conversation: withoutKeys(conversation), messages };
       if (path === undefined) return { exported };
       const asJson = path.endsWith(".json") || outputFormat(io, args) !== "text";
       const text = asJson ? `${JSON.stringify(exported, null, 2)}\n` : markdown(exported);

@@ -5,6 +5,7 @@ import { defineCommand } from "citty";
 import type { Core } from "@/app.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
 import { type Candidate, forgetBackend, landlockVersion, probeAll } from "@/sandbox/backend.ts";
+import { SCOPE_ABI } from "@/sandbox/landlock.ts";
 import { backendOptions } from "@/sandbox/open.ts";
 import { resolveSandbox } from "@/sandbox/settings.ts";
 import { withCore } from "./context.ts";
@@ -34,15 +35,21 @@ const LIMITS: Record<Candidate["name"], string[]> = {
   bwrap: [
     "what a command leaves running ends with it",
     "protected names that do not exist are held by empty directories while a command runs",
+    "named pipes outside are closed where they were looked for: below /run, at home, beside the folder",
   ],
   landlock: [
     "commands make new files inside the folders of the workspace, not at its top, and cannot write to .git itself",
     "folders that hold hidden ones (/, your home) cannot be listed",
     "no servers, not even on this machine, while the network is off",
-    "modes and times of your own files outside can still be changed",
+    "no shared memory, message queues, pseudo-terminals and file attributes (setfattr, chattr)",
   ],
   seatbelt: ["hidden files keep their names and sizes visible"],
 };
+
+const SIGNALS = "commands can send signals to your other processes";
+/** Of every backend. */
+const SCAN =
+  "repositories, and files that deny rules name by a pattern, are found in the first 200 folders of the workspace";
 
 export async function runSandboxDoctor(core: Core, args: OutputArgs, io: Io): Promise<number> {
   return present(io, args, () => examine(core), {
@@ -64,7 +71,12 @@ async function examine({ env, paths, settings }: Core): Promise<Report> {
     settings: { mode, source, network },
     backends: candidates.map(({ name, reason, probe }) => {
       const why = probe && !probe.works ? probe.reason : reason;
-      return { name, works: probe?.works ?? false, ...(why !== undefined && { reason: why }), limits: LIMITS[name] };
+      const limits = [
+        ...LIMITS[name],
+        ...(name === "landlock" && landlockVersion() < SCOPE_ABI ? [SIGNALS] : []),
+        SCAN,
+      ];
+      return { name, works: probe?.works ?? false, ...(why !== undefined && { reason: why }), limits };
     }),
   };
 }

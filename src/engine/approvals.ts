@@ -5,7 +5,15 @@
 import { MAX_ARGUMENT_DEPTH } from "@/backend/model.ts";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { isDeeperThan, isRecord, parseJson } from "@/lib/json.ts";
-import type { PermissionChecker, PermissionReason, ProvenCommand, Verdict } from "@/permissions/types.ts";
+import { fileKey } from "@/permissions/places.ts";
+import type {
+  PermissionChecker,
+  PermissionReason,
+  PermissionTarget,
+  ProvenCommand,
+  RealPaths,
+  Verdict,
+} from "@/permissions/types.ts";
 import type { AnyTool, FileDiff, Resource, ToolContext } from "@/tools/define-tool.ts";
 import type { PendingCall } from "./drain.ts";
 import type { Decision, EngineEvent, ToolCallInfo } from "./events.ts";
@@ -26,12 +34,16 @@ export interface ApprovedCall {
   tool: AnyTool;
   args: unknown;
   resource: Resource;
+  /** What it was allowed to do. */
+  targets: PermissionTarget[];
   /** Given to the model beside the result. */
   comment?: string;
   /** A person has seen exactly these arguments. */
   seen?: boolean;
   /** Allowed without asking because it only reads: what was proven runs, not what was written. */
   proven?: ProvenCommand;
+  /** Where its paths were when this was decided: it may use no other place. */
+  realPaths: RealPaths;
 }
 
 export interface ApprovalDeps {
@@ -117,6 +129,11 @@ export async function decideBatch(calls: PreparedCall[], deps: ApprovalDeps): Pr
 }
 
 type ReadyCall = Extract<PreparedCall, { status: "ready" }>;
+interface Checked {
+  verdict: Verdict;
+  /** What it is about. */
+  targets: PermissionTarget[];
+}
 interface Ruling {
   call: DecidedCall;
   interrupt: boolean;
@@ -156,9 +173,10 @@ export async function decideAgain(approved: ApprovedCall, change: Change, deps: 
   try {
     const args = rewritten ? tool.parse(merged) : approved.args;
     info.title = tool.title(args, deps.cwd);
-    const verdict = await checkCall(tool, args, deps);
+    const { verdict, targets } = await checkCall(tool, args, deps);
     const call: ReadyCall = { status: "ready", info, tool, args };
-    const ruling = await settle(call, withHookQuestion(verdict, change.ask), deps, { index: 1, count: 1 }, true);
+    const checked = { verdict: withHookQuestion(verdict, change.ask), targets };
+    const ruling = await settle(call, checked, deps, { index: 1, count: 1 }, true);
     return rewritten ? { ...ruling, call: withRewriteNote(ruling.call) } : ruling;
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
@@ -171,7 +189,8 @@ export async function decideAgain(approved: ApprovedCall, change: Change, deps: 
 function withHookQuestion(verdict: Verdict, ask: string | null): Verdict {
   if (ask === null || verdict.behavior !== "allow") return verdict;
   const reason: PermissionReason = { by: "hook", detail: ask };
-  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions: [] };
+  const trace = [...verdict.trace, reason];
+  return { behavior: "ask", always: true, reason, trace, suggestions: [], realPaths: verdict.realPaths };
 }
 
 /** The model must not think that its own words ran. */
@@ -185,14 +204,15 @@ function withRewriteNote(call: DecidedCall): DecidedCall {
 /** Turns a verdict into what happens: hooks may answer a question, then a person, then nobody can. */
 async function settle(
   call: ReadyCall,
-  checked: Verdict,
+  { verdict: checked, targets }: Checked,
   deps: ApprovalDeps,
   place: Place,
   again = false,
 ): Promise<Ruling> {
   const { info } = call;
   const verdict = checked.behavior === "ask" ? await askHooks(call, checked, deps) : checked;
-  if (verdict.behavior === "ask" && deps.approver === "front_end") return askPerson(call, verdict, deps, place);
+  if (verdict.behavior === "ask" && deps.approver === "front_end")
+    return askPerson(call, { verdict, targets }, deps, place);
   const behavior = verdict.behavior === "allow" ? "allow" : "deny";
   const allowFlag = verdict.behavior === "ask" ? verdict.allowFlag : undefined;
   await deps.emit({
@@ -204,7 +224,8 @@ async function settle(
     ...(allowFlag !== undefined && { allowFlag }),
     ...(again && { again }),
   });
-  if (verdict.behavior === "allow") return { call: { ...approve(call, deps), ...proven(verdict) }, interrupt: false };
+  if (verdict.behavior === "allow")
+    return { call: { ...approve(call, { verdict, targets }, deps), ...proven(verdict) }, interrupt: false };
   return { call: { status: "denied", info, reason: formatDenial(verdict) }, interrupt: false };
 }
 
@@ -220,21 +241,32 @@ async function askHooks(
   const answer = await deps.hooks.permission(call, verdict);
   if (!answer) return verdict;
   const reason: PermissionReason = { by: "hook", detail: answer.reason };
-  return { behavior: answer.behavior, reason, trace: [...verdict.trace, reason] };
+  const trace = [...verdict.trace, reason];
+  return { behavior: answer.behavior, reason, trace, realPaths: verdict.realPaths };
 }
 
-async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Verdict> {
-  const verdict = await deps.permissions.check(tool.name, tool.targets(args, deps), deps.agentId, deps.granted);
-  if (verdict.behavior === "deny" || !tool.alwaysAsk) return verdict;
+async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Checked> {
+  const targets = tool.targets(args, deps);
+  const verdict = await deps.permissions.check(tool.name, targets, deps.agentId, deps.granted);
+  if (verdict.behavior === "deny" || !tool.alwaysAsk) return { verdict, targets };
   // A rule could not spare the question, so none is offered for that.
   const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };
   const suggestions = [...(tool.suggestions ?? [])];
-  return { behavior: "ask", always: true, reason, trace: [...verdict.trace, reason], suggestions };
+  const trace = [...verdict.trace, reason];
+  const asked: Verdict = {
+    behavior: "ask",
+    always: true,
+    reason,
+    trace,
+    suggestions,
+    realPaths: verdict.realPaths,
+  };
+  return { verdict: asked, targets };
 }
 
 async function askPerson(
   call: ReadyCall,
-  verdict: Extract<Verdict, { behavior: "ask" }>,
+  { verdict, targets }: { verdict: Extract<Verdict, { behavior: "ask" }>; targets: PermissionTarget[] },
   deps: ApprovalDeps,
   place: Place,
 ): Promise<Ruling> {
@@ -248,13 +280,13 @@ async function askPerson(
     call: info,
     reason: verdict.reason,
     suggestions: verdict.suggestions,
-    diffs: await previewDiffs(tool, call.args, deps),
+    diffs: await previewDiffs(tool, call.args, { ...deps, realPaths: verdict.realPaths }),
     ...place,
   });
   deps.notify(`The agent asks to use ${info.tool}: ${info.title}`);
   const decision = await answer;
   const resolved: Ruling = decision
-    ? await applyDecision(call, decision, deps)
+    ? await applyDecision(call, { verdict, targets }, { decision, deps })
     : { call: { status: "denied", info, reason: USER_INTERRUPTED }, interrupt: true };
   await deps.emit({
     type: "approval_resolved",
@@ -268,7 +300,11 @@ async function askPerson(
   return resolved;
 }
 
-async function applyDecision(call: ReadyCall, decision: Decision, deps: ApprovalDeps): Promise<Ruling> {
+async function applyDecision(
+  call: ReadyCall,
+  checked: Checked,
+  { decision, deps }: { decision: Decision; deps: ApprovalDeps },
+): Promise<Ruling> {
   const { info } = call;
   if (decision.behavior === "deny") {
     const reason = decision.reason
@@ -280,7 +316,7 @@ async function applyDecision(call: ReadyCall, decision: Decision, deps: Approval
     await deps.permissions.addRule("allow", suggestion.rule, suggestion.scope);
   }
   if (!decision.updatedArgs) {
-    return { call: { ...approve(call, deps, decision.comment), seen: true }, interrupt: false };
+    return { call: { ...approve(call, checked, deps, decision.comment), seen: true }, interrupt: false };
   }
   return { call: await approveUpdated(call, decision.updatedArgs, deps, decision.comment), interrupt: false };
 }
@@ -297,29 +333,41 @@ async function approveUpdated(
   try {
     const args = tool.parse(updatedArgs);
     info.title = tool.title(args, deps.cwd);
-    const verdict = await checkCall(tool, args, deps);
+    const { verdict, targets } = await checkCall(tool, args, deps);
     if (verdict.behavior === "deny") return { status: "denied", info, reason: formatDenial(verdict) };
-    return { ...approve({ ...call, info, args }, deps, comment), seen: true };
+    return { ...approve({ ...call, info, args }, { verdict, targets }, deps, comment), seen: true };
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
     return { status: "invalid", info, message: error.message };
   }
 }
 
-function approve(call: ReadyCall, deps: ApprovalDeps, comment?: string): ApprovedCall {
-  const resource = call.tool.resource(call.args, deps);
+function approve(call: ReadyCall, { verdict, targets }: Checked, deps: ApprovalDeps, comment?: string): ApprovedCall {
+  const { realPaths } = verdict;
   return {
     status: "approved",
     info: call.info,
     tool: call.tool,
     args: call.args,
-    resource,
+    resource: toRealResource(call.tool.resource(call.args, deps), realPaths),
+    realPaths,
+    targets,
     ...(comment && { comment }),
   };
 }
 
+/** Two spellings of one file are one file. */
+function toRealResource(resource: Resource, realPaths: RealPaths): Resource {
+  if (resource.kind === "barrier" || resource.path === undefined) return resource;
+  return { ...resource, path: fileKey(realPaths.get(resource.path) ?? resource.path) };
+}
+
 /** A preview is a courtesy: when it fails the question is asked without one, and the tool will report the error. */
-async function previewDiffs(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<FileDiff[]> {
+async function previewDiffs(
+  tool: AnyTool,
+  args: unknown,
+  deps: ApprovalDeps & { realPaths: RealPaths },
+): Promise<FileDiff[]> {
   try {
     return (await tool.preview?.(args, deps)) ?? [];
   } catch (error) {

@@ -5,6 +5,7 @@ import type { CompactionStats, ContentPart, StopReason, TextPart, UsageStatistic
 import type { ErrorCode } from "@/lib/errors.ts";
 import type { PermissionReason, RuleSuggestion } from "@/permissions/types.ts";
 import type { FileDiff, ToolResult } from "@/tools/define-tool.ts";
+import type { ToolsWish } from "@/tools/toolsets.ts";
 
 /** Where a streamed piece belongs. Pieces with equal `otid` concatenate. */
 export interface StreamPosition {
@@ -178,6 +179,8 @@ export interface TurnInput {
   reminders?: string[];
   /** Permission rules in force for this turn: those of the skills in `content`. */
   allow?: readonly string[];
+  /** This turn only. */
+  tools?: ToolsWish;
   /** Nobody typed this (news of a background task): no hook is asked about it. */
   automatic?: boolean;
 }

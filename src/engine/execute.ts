@@ -17,7 +17,7 @@ export interface ExecuteDeps {
   turnId: string;
   conversationKey: string;
   journal: Journal;
-  context: Omit<ToolContext, "toolCallId" | "onOutput">;
+  context: Omit<ToolContext, "toolCallId" | "onOutput" | "realPaths">;
   hooks: Pick<HookedCalls, "changes" | "before" | "follows" | "after">;
   /** Takes secrets out of what goes to the model. */
   redact(text: string): string;
@@ -72,7 +72,7 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Execute
     const outcome = { result: toItem(call, result, deps), followUp: result.followUp ?? null };
     deps.journal.setState(deps.conversationKey, id, "done", outcome);
     const feedback = await deps.hooks.after(call, result);
-    result.output = withFeedback(result.output, feedback.map(deps.redact));
+    result.output = withFeedback(result.output, feedback);
   }
   return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
 }
@@ -110,6 +110,8 @@ async function runTool(call: ApprovedCall, deps: ExecuteDeps): Promise<ToolOutco
     const result = await call.tool.run(call.args, {
       ...deps.context,
       toolCallId: call.info.toolCallId,
+      realPaths: call.realPaths,
+      allowedFor: call.targets,
       ...(call.proven && { proven: call.proven }),
       onOutput: (text) =>
         deps.emitLive({ type: "tool_output", turnId: deps.turnId, toolCallId: call.info.toolCallId, text }),

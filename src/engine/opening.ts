@@ -33,7 +33,7 @@ export async function openingMessages(opening: Opening, deps: OpeningDeps): Prom
   messages.push(...(await deps.follow(leftovers.flatMap(({ followUp }) => followUp ?? []))));
   if (input.content === null) return messages;
   const redact = await deps.openRedaction();
-  const notes = [...fromHooks, ...(input.reminders ?? [])].map(redact);
+  const notes = [...fromHooks, ...(input.reminders ?? []).map(redact)];
   if (previous === "running") notes.unshift(KILLED_NOTE);
   if (previous === "interrupted") notes.unshift(INTERRUPTED_NOTE);
   const { conversationId } = input;

@@ -3,6 +3,7 @@
 
 import { contentText } from "@/backend/content.ts";
 import type { ContentPart } from "@/backend/wire.ts";
+import type { ToolsWish } from "@/tools/toolsets.ts";
 
 /** Items a queue holds at most; more are refused, visibly (spec 02 §6). */
 export const QUEUE_LIMIT = 300;
@@ -19,6 +20,8 @@ export interface QueuedItem {
   shown?: string;
   /** Permission rules of the skills in it. */
   allow?: readonly string[];
+  /** For the turn it becomes; only what wants the same becomes one turn. */
+  tools?: ToolsWish;
 }
 
 export interface QueueBatch {
@@ -31,6 +34,7 @@ export interface QueueBatch {
   allow: readonly string[];
   /** No person said it. */
   automatic: boolean;
+  tools?: ToolsWish;
 }
 
 export class TurnQueue {
@@ -54,7 +58,7 @@ export class TurnQueue {
   enqueue(
     content: QueuedItem["content"],
     source: QueueSource = "user",
-    about: Pick<QueuedItem, "clientMessageId" | "shown" | "allow"> = {},
+    about: Pick<QueuedItem, "clientMessageId" | "shown" | "allow" | "tools"> = {},
   ): QueuedItem | null {
     if (this.#items.length >= QUEUE_LIMIT) return null;
     const item: QueuedItem = { id: `q-${this.#nextItem++}`, source, content, ...about };
@@ -93,11 +97,12 @@ export class TurnQueue {
     this.#notify();
   }
 
-  /** The leading items of one source as one message; null when empty or held. */
+  /** The leading items of one source, with the same wishes, as one message; null when empty or held. */
   takeBatch(): QueueBatch | null {
     const first = this.#items[0];
     if (this.#held || !first) return null;
-    const end = this.#items.findIndex((item) => item.source !== first.source);
+    const isOther = ({ source, tools }: QueuedItem) => source !== first.source || !Bun.deepEquals(tools, first.tools);
+    const end = this.#items.findIndex(isOther);
     const items = this.#items.splice(0, end === -1 ? this.#items.length : end);
     return {
       id: `batch-${this.#nextBatch++}`,
@@ -106,6 +111,7 @@ export class TurnQueue {
       shown: items.map(shownText).join("\n"),
       allow: items.flatMap((item) => item.allow ?? []),
       automatic: first.source !== "user" && first.source !== "channel",
+      ...(first.tools && { tools: first.tools }),
     };
   }
 

@@ -1,6 +1,7 @@
 // The moments of a turn at which hooks are asked, and what their answers mean there. What hooks print for people becomes
 // `notice` events; stdout is never theirs.
 
+import type { CompactionOutlook } from "@/backend/backend.ts";
 import { contentText } from "@/backend/content.ts";
 import type { ModelUsage } from "@/backend/model.ts";
 import type { ContentPart } from "@/backend/wire.ts";
@@ -59,6 +60,7 @@ export class TurnHooks {
   /** A hook wants the turn to end after this batch. */
   stopReason: string | null = null;
   #continuations = 0;
+  readonly #refusedCompactions = new Map<CompactionOutlook["trigger"], string>();
 
   constructor(private readonly deps: TurnHooksDeps) {}
 
@@ -150,9 +152,18 @@ export class TurnHooks {
     return `<stop-hook>\n${reason}\n</stop-hook>`;
   }
 
-  /** The backend shrinks a conversation by itself; hooks hear of it. */
-  async compaction(): Promise<void> {
-    await this.#run({ event_type: "PreCompact", trigger: "auto" });
+  /** Why a conversation must not be shrunk by itself; null when it may. Asked once per turn and cause. */
+  async compaction({ trigger: cause, contextTokens, contextWindow }: CompactionOutlook): Promise<string | null> {
+    if (!this.deps.hooks.has("PreCompact")) return null;
+    const known = this.#refusedCompactions.get(cause);
+    if (known !== undefined) return known;
+    const about = { context_length: contextTokens, max_context_length: contextWindow ?? undefined };
+    const refusal = denialOf(await this.#run({ event_type: "PreCompact", trigger: "auto", cause, ...about }));
+    if (refusal === null) return null;
+    this.#refusedCompactions.set(cause, refusal);
+    const text = `A hook refused to shorten the conversation: ${refusal}`;
+    await this.deps.emit({ type: "notice", turnId: this.deps.turnId, level: "warning", text });
+    return refusal;
   }
 
   async #run(input: HookInput, call?: HookedCall): Promise<HookResult> {

@@ -156,7 +156,7 @@ export class TurnDriver {
   async #converse(lease: Lease, previous: unknown): Promise<Ending> {
     const agent = await this.deps.backend.retrieveAgent(this.input.agentId);
     const model = this.input.model ?? (await this.#conversationModel()) ?? agent.model;
-    const { conversationId, approver } = this.input;
+    const { conversationId } = this.input;
     await this.control.emit({
       type: "turn_started",
       turnId: this.control.id,
@@ -169,7 +169,15 @@ export class TurnDriver {
     if ("status" in opened) return opened;
     let { messages } = opened;
     const skills = (await this.deps.offerSkills?.({ agent, model })) ?? NO_SKILLS;
-    const request = { agentId: agent.id, conversationId, model, approver, skills: skills.callable };
+    const { approver, tools: wish } = this.input;
+    const request = {
+      agentId: agent.id,
+      conversationId,
+      model,
+      approver,
+      skills: skills.callable,
+      ...(wish && { tools: wish }),
+    };
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
@@ -296,6 +304,7 @@ export class TurnDriver {
       const stream = this.deps.backend.sendMessages({ agentId, conversationId }, body, {
         signal: this.control.signal,
         fence: lease.fence,
+        beforeCompaction: (about) => this.#hooks.compaction(about),
       });
       const outcome = await drainStream(stream, this.control.id, (event) => this.#watch(event));
       if (outcome.runId && !this.#runIds.includes(outcome.runId)) this.#runIds.push(outcome.runId);
@@ -321,7 +330,6 @@ export class TurnDriver {
     if (event.type === "reasoning_delta") this.#reasoning += event.text;
     if (event.type === "compaction") this.deps.rearmReminders(this.key);
     await this.control.emit(event);
-    if (event.type === "compaction") await this.#hooks.compaction();
   }
 
   /** Once the backend has taken the results, the journal need not remember them. */
@@ -450,7 +458,7 @@ export class TurnDriver {
       });
       const aborted = this.#aborted();
       if (aborted) return aborted;
-      if (objection !== null) return { messages: [userInput((await this.deps.openRedaction())(objection))] };
+      if (objection !== null) return { messages: [userInput(objection)] };
       return { status: "completed", stopReason: "end_turn" };
     }
     if (outcome.stopReason === "cancelled") return interruptedEnding();

@@ -3,6 +3,7 @@
 
 import { errorMessage } from "@/lib/errors.ts";
 import type { Shells } from "@/tools/shell.ts";
+import { endOf, within } from "@/tools/shell-end.ts";
 import { DRAIN_MS, STDERR_CHARS, STDOUT_CHARS } from "./limits.ts";
 
 export interface CommandRun {
@@ -43,33 +44,11 @@ export async function runCommandHook(options: CommandHookOptions): Promise<Comma
     return { exitCode: null, stdout: "", stderr: errorMessage(error), end: "not_started" };
   }
   const end = await endOf(shell.exited, options.timeoutMs, signal);
+  // Something the hook left running may hold its output open; nobody waits for that.
   if (end.kind === "exited") await within(shell.closed, DRAIN_MS);
   else await shell.kill();
   const exitCode = end.kind === "exited" ? end.exitCode : null;
-  return { exitCode, stdout: stdout.text, stderr: stderr.text, end: end.kind };
-}
-
-type End = { kind: "exited"; exitCode: number } | { kind: "timeout" } | { kind: "cancelled" };
-
-async function endOf(exited: Promise<number>, timeoutMs: number, signal: AbortSignal): Promise<End> {
-  const early = Promise.withResolvers<End>();
-  const timer = setTimeout(() => early.resolve({ kind: "timeout" }), timeoutMs);
-  const onAbort = (): void => early.resolve({ kind: "cancelled" });
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([exited.then((exitCode) => ({ kind: "exited" as const, exitCode })), early.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-/** Something the hook left running may hold its output open; nobody waits for that. */
-async function within(promise: Promise<void>, timeoutMs: number): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, timeoutMs);
-  await Promise.race([promise, late.promise]);
-  clearTimeout(timer);
+  return { exitCode, stdout: stdout.text, stderr: stderr.text, end: end.kind === "aborted" ? "cancelled" : end.kind };
 }
 
 /** The beginning of a text of any length. */

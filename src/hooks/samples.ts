@@ -35,7 +35,13 @@ export const SAMPLES: Record<HookEvent, Record<string, unknown>> = {
     conversation_id: "conv-sample",
   },
   SubagentStop: { subagent_type: "general-purpose", subagent_id: "agent-sample-2", success: true },
-  PreCompact: { trigger: "manual", conversation_id: "conv-sample" },
+  PreCompact: {
+    trigger: "auto",
+    cause: "context_window_limit",
+    context_length: 110_000,
+    max_context_length: 128_000,
+    conversation_id: "conv-sample",
+  },
   SessionStart: { is_new_session: true, agent_name: "Sample", conversation_id: "conv-sample" },
   SessionEnd: { duration_ms: 60_000, message_count: 2, tool_call_count: 1, conversation_id: "conv-sample" },
 };

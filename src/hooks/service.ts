@@ -66,7 +66,7 @@ export interface Hooks {
 export interface HookDeps {
   settings: HookSettings & { readonly projectRoot: string | null };
   trust: Pick<Trust, "accepts">;
-  services: Pick<ToolServices, "shells" | "childEnv">;
+  services: Pick<ToolServices, "shells" | "childEnv" | "secrets">;
   models: ModelAdapter;
   now?: () => number;
 }
@@ -90,9 +90,25 @@ export function createHooks({ settings, trust, services, models, now = Date.now 
       const common = { working_directory, session_id: conversationId, agent_id: agentId };
       const { projectRoot } = settings;
       const deps = { services, models, projectRoot, now };
-      const runs = await runHooks(hooks, { ...common, ...input }, place, deps);
+      const said = await runHooks(hooks, { ...common, ...input }, place, deps);
+      const redactor = await services.secrets.refresh();
+      const runs = redactor.idle ? said : said.map((run) => redactRun(run, (text) => redactor.redact(text)));
       return { runs, notices: runs.flatMap(noticesOf) };
     },
+  };
+}
+
+/** What a hook says is read by people and models; what it puts into a call is the user's own doing. */
+function redactRun(run: HookRun, redact: (text: string) => string): HookRun {
+  const redactOr = (text: string | null): string | null => (text === null ? null : redact(text));
+  const { reason, additionalContext } = run.answer;
+  return {
+    ...run,
+    answer: { ...run.answer, reason: redactOr(reason), additionalContext: redactOr(additionalContext) },
+    text: redact(run.text),
+    stdout: redact(run.stdout),
+    stderr: redact(run.stderr),
+    problem: redactOr(run.problem),
   };
 }
 

@@ -7,6 +7,27 @@ import { isPidAlive, readProcessStat } from "./process-stat.ts";
 /** The variable that marks a command's processes; its value is unique per command. */
 export const MARK_VARIABLE = "LETTA_SHELL_ID";
 
+/** A number processes carry as a limit (`RLIMIT_RTTIME`) that they inherit and, confined, cannot change: unlike the
+ *  variable it cannot be left behind. Linux only. */
+export interface ProcessTag {
+  /** Of one command. */
+  own: string;
+  /** Start of the tags of all commands of this process. */
+  all: string;
+}
+
+/** What a tag looks like in `/proc/<pid>/limits`, before its digits. */
+export const TAG_LINE = "Max realtime timeout";
+
+/** Each call a tag of its own. */
+export function createTags(): () => ProcessTag {
+  const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
+  // Ten digits for the process, five for the command: microseconds of real-time work, which is years.
+  const all = `${1_000_000_000 + random}`.padStart(10, "1");
+  let count = 0;
+  return () => ({ own: `${all}${String(count++ % 100_000).padStart(5, "0")}`, all });
+}
+
 export interface ProcessTree {
   /** Leader of the group and root of the tree. */
   pid: number;
@@ -16,6 +37,8 @@ export interface ProcessTree {
   leaderGone?: boolean;
   /** Only what is in the group and carries the mark; processes that moved to other sessions are left alone. */
   groupOnly?: boolean;
+  /** Whatever carries it belongs to the tree, too. */
+  tag?: string | undefined;
 }
 
 export interface KillPauses {
@@ -27,6 +50,18 @@ export interface KillPauses {
 export async function killTree(tree: ProcessTree, pauses: KillPauses): Promise<void> {
   if (process.platform === "win32") return killOnWindows(tree.pid);
   const known = new Map<number, string>();
+  return killListed(() => listTree(tree, known), pauses);
+}
+
+/** The same for everything with a tag that starts so. */
+export function killTagged(tag: string, pauses: KillPauses): Promise<void> {
+  return killListed(
+    async () => (await listProcesses()).map(({ pid }) => pid).filter((pid) => hasTag(pid, tag)),
+    pauses,
+  );
+}
+
+async function killListed(list: () => Promise<number[]>, pauses: KillPauses): Promise<void> {
   const steps = [
     { signal: "SIGINT", pauseMs: pauses.afterIntMs },
     { signal: "SIGTERM", pauseMs: pauses.afterTermMs },
@@ -34,7 +69,7 @@ export async function killTree(tree: ProcessTree, pauses: KillPauses): Promise<v
     ...Array.from({ length: 5 }, () => ({ signal: "SIGKILL", pauseMs: 200 }) as const),
   ] as const;
   for (const { signal, pauseMs } of steps) {
-    const alive = await listTree(tree, known);
+    const alive = await list();
     if (alive.length === 0) return;
     for (const pid of alive) send(pid, signal);
     // A stopped process handles nothing before it goes on.
@@ -42,7 +77,7 @@ export async function killTree(tree: ProcessTree, pauses: KillPauses): Promise<v
     const deadline = performance.now() + pauseMs;
     while (performance.now() < deadline) {
       await Bun.sleep(Math.min(20, pauseMs));
-      if ((await listTree(tree, known)).length === 0) return;
+      if ((await list()).length === 0) return;
     }
   }
 }
@@ -65,7 +100,7 @@ interface ProcessEntry {
 
 /** Living processes of the tree. `known` remembers members, so that they are still found after losing their parent. */
 async function listTree(
-  { pid, mark, leaderGone, groupOnly }: ProcessTree,
+  { pid, mark, leaderGone, groupOnly, tag }: ProcessTree,
   known: Map<number, string>,
 ): Promise<number[]> {
   const all = await listProcesses();
@@ -78,7 +113,7 @@ async function listTree(
   const ours = !(leaderGone && all.some((entry) => entry.pid === pid));
   for (const entry of all) {
     const member = (ours && entry.group === pid) || known.get(entry.pid) === entry.started;
-    if (member || hasMark(entry.pid, mark)) members.add(entry.pid);
+    if (member || hasMark(entry.pid, mark) || (tag !== undefined && hasTag(entry.pid, tag))) members.add(entry.pid);
   }
   for (let grew = true; grew; ) {
     grew = false;
@@ -124,6 +159,18 @@ function hasMark(pid: number, mark: string): boolean {
   if (process.platform !== "linux") return false;
   try {
     return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${MARK_VARIABLE}=${mark}\0`);
+  } catch {
+    return false; // It ended meanwhile, or belongs to somebody else.
+  }
+}
+
+function hasTag(pid: number, tag: string): boolean {
+  try {
+    const limits = readFileSync(`/proc/${pid}/limits`, "latin1");
+    return limits
+      .slice(limits.indexOf(TAG_LINE) + TAG_LINE.length)
+      .trimStart()
+      .startsWith(tag);
   } catch {
     return false; // It ended meanwhile, or belongs to somebody else.
   }

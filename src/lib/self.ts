@@ -13,6 +13,12 @@ export function selfCommand(): string[] {
   return isCompiled() ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
 }
 
+/** A module that is started as a thread, by its path below `src`. Those of the executable are listed in scripts/build.ts;
+ *  absolute, because a relative one would be looked for in the working directory. */
+export function selfModule(path: string): string {
+  return isCompiled() ? `/$bunfs/root/${path.replace(/ts$/, "js")}` : join(import.meta.dir, "..", path);
+}
+
 /** Without the switches Bun obeys before any code of ours runs: `BUN_OPTIONS` may preload a file, `BUN_BE_BUN` turns the
  *  binary into plain bun. */
 export function withoutBunSwitches(vars: Readonly<Record<string, string | undefined>>): Record<string, string> {

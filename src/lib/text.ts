@@ -47,5 +47,5 @@ export function cutMiddle(
 
 /** One word for a POSIX shell and for fish, whatever is in it. */
 export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return text.includes("'") ? `'${text.replaceAll("'", "'\\''")}'` : `'${text}'`;
 }

@@ -4,7 +4,7 @@
 
 import { closeSync, writeSync } from "node:fs";
 import { openPipe } from "./pipe.ts";
-import { MARK_VARIABLE } from "./process-tree.ts";
+import { MARK_VARIABLE, TAG_LINE } from "./process-tree.ts";
 
 export interface Watchdog {
   /** Before the command starts, so that no moment is uncovered. */
@@ -15,6 +15,8 @@ export interface Watchdog {
   end(mark: string): void;
   /** The command ended, processes of its group did not: they end with this process. */
   left(mark: string, group: number): void;
+  /** What carries a tag that starts so ends with this process. */
+  tagged(tag: string): void;
   /** Lets the watchdog go. What it still watches is killed. */
   close(): void;
 }
@@ -44,6 +46,9 @@ export function createWatchdog({ path = "/usr/bin:/bin" }: { path?: string } = {
     begin: (mark) => watch(mark, `+ ${mark} 0\n`),
     started: (mark, group) => watch(mark, `+ ${mark} ${group}\n`),
     left: (mark, group) => watch(mark, `~ ${mark} ${group}\n`),
+    tagged: (tag) => {
+      if (!watched.has(tag)) watch(tag, `t ${tag}\n`);
+    },
     end: (mark) => {
       watched.delete(mark);
       if (fd !== null) tell(`- ${mark}\n`);
@@ -83,7 +88,7 @@ function startScript(path: string): number | null {
 // been reused since, so only its processes that carry the mark are killed.
 const SCRIPT = `
 trap '' HUP INT TERM QUIT PIPE
-active= remaining=
+active= remaining= tag=
 without() { # kept = words of $1 that are not of mark $2
   kept=
   for word in $1; do case $word in "$2":*) ;; *) kept="$kept $word" ;; esac; done
@@ -92,6 +97,7 @@ while read -r what mark group; do
   without "$active" "$mark"; active=$kept
   without "$remaining" "$mark"; remaining=$kept
   case $what in
+    t) tag=$mark ;;
     +) active="$active $mark:$group" ;;
     "~") remaining="$remaining $mark:$group" ;;
   esac
@@ -115,8 +121,13 @@ sweep() { # sends $1 to everything left; prints something if there was anything
       [ "$(group_of "$pid")" = "\${word#*:}" ] && kill -s "$1" "$pid" 2>/dev/null && echo found
     done
   done
+  [ -n "$tag" ] || return
+  for file in $(grep -l "^${TAG_LINE}  *$tag" /proc/[0-9]*/limits 2>/dev/null); do
+    pid=\${file#/proc/}
+    kill -s "$1" "\${pid%/limits}" 2>/dev/null && echo found
+  done
 }
-[ -n "$active$remaining" ] || exit 0
+[ -n "$active$remaining$tag" ] || exit 0
 [ -n "$(sweep TERM)" ] || exit 0
 sweep CONT >/dev/null
 sleep 1

@@ -32,19 +32,19 @@ export function mergeMarkdownLines(lines: Lines): string[] | null {
   return doublesProse(result, sides) ? null : result;
 }
 
-/** True when each line that one side added and the other did not delete is there, and no line that both deleted is. */
-export function keepsEveryLine({ base, ours, theirs }: Lines, result: string[]): boolean {
+/** True when the result adds up: each line is there as often as both sides' changes make it, where the same change on
+ *  both sides may count once or twice. Blank lines do not count. */
+export function addsUp({ base, ours, theirs }: Lines, result: string[]): boolean {
   const [was, our, their, is] = [base ?? [], ours, theirs, result].map(countLines);
-  return [...was!.keys(), ...our!.keys(), ...their!.keys()].every((line) => {
-    const [b, o, t, r] = [was, our, their, is].map((counts) => counts!.get(line) ?? 0) as [
-      number,
-      number,
-      number,
-      number,
-    ];
-    if (o < b && t < b) return r <= Math.max(o, t);
-    return (o <= b && t <= b) || o < b || t < b || r >= Math.max(o, t);
-  });
+  return [was, our, their, is].every((counts) =>
+    [...counts!.keys()].every((line) => {
+      const [b = 0, o = 0, t = 0, r = 0] = [was, our, their, is].map((of) => of!.get(line) ?? 0);
+      const both = o + t - b;
+      // One side added and the other removed: both changes count.
+      const once = o > b === t > b || o === b || t === b ? (o > b || t > b ? Math.max(o, t) : Math.min(o, t)) : both;
+      return r >= Math.min(both, once) && r <= Math.max(both, once);
+    }),
+  );
 }
 
 type RegionMerger = (region: { base: string[]; ours: string[]; theirs: string[] }) => string[] | null;
@@ -172,33 +172,34 @@ function hunksOf(base: Unit[], side: Unit[]): Hunk[] | null {
 
 /** An item both sides put into the same list at different places stays where it comes first. */
 function withoutDoubles(merged: string[], { ours, theirs }: { ours: string[]; theirs: string[] }): string[] {
-  const count = (blocks: Unit[][], text: string): number => blocks.flat().filter((unit) => unit.text === text).length;
-  const blocks = listsOf(merged);
-  const [our, their] = [listsOf(ours), listsOf(theirs)];
+  const lists = listsOf(merged);
+  const sides = [listsOf(ours), listsOf(theirs)];
+  const inOneList = (all: Unit[][], text: string): number => Math.max(0, ...all.map((list) => count(list, text)));
   const dropped = new Set<number>();
-  for (const block of blocks) {
-    const seen = new Map<string, number>();
-    for (const unit of block) {
-      const times = (seen.get(unit.text) ?? 0) + 1;
-      seen.set(unit.text, times);
-      if (times === 1) continue;
-      if (count(blocks, unit.text) - removed(unit.text) <= Math.max(count(our, unit.text), count(their, unit.text)))
-        continue;
-      unit.gone = true;
+  let left = lists.flat();
+  for (const list of lists) {
+    const seen: Unit[] = [];
+    for (const unit of list) {
+      seen.push(unit);
+      const { text } = unit;
+      const own = sides.map((side) => inOneList(side, text));
+      if (own.includes(0) || count(seen, text) <= Math.max(...own)) continue;
+      if (count(left, text) <= Math.max(...sides.map((side) => count(side.flat(), text)))) continue;
+      seen.pop();
+      left = left.filter((other) => other !== unit);
       for (let line = unit.from; line < unit.from + unit.lines.length; line++) dropped.add(line);
     }
   }
   return dropped.size === 0 ? merged : merged.filter((_, at) => !dropped.has(at));
+}
 
-  function removed(text: string): number {
-    return blocks.flat().filter((unit) => unit.gone && unit.text === text).length;
-  }
+function count(units: readonly Unit[], text: string): number {
+  return units.filter((unit) => unit.text === text).length;
 }
 
 interface PlacedUnit extends Unit {
   /** Index of its first line. */
   from: number;
-  gone?: boolean;
 }
 
 /** The lists of a text, each as its items of the outermost level. */

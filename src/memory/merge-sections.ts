@@ -1,8 +1,8 @@
-// Three-way merge of a Markdown body by its headings: each section is merged with itself wherever it stands, so rewrites
-// of different sections, moved sections and new neighbours never meet. Where headings cannot tell sections apart, or a
-// heading itself changed, the body is merged by its lines instead.
+// Three-way merge of a Markdown body: by its lines, as git does and with what git gives up on in lists; where that is a
+// conflict, by its headings. Then each section is merged with itself wherever it stands, so rewrites of different
+// sections, moved sections and new neighbours never meet.
 
-import { keepsEveryLine, type Lines, mergeMarkdownLines } from "./merge-lines.ts";
+import { addsUp, type Lines, mergeMarkdownLines } from "./merge-lines.ts";
 import { mergeOrder } from "./merge-order.ts";
 import { mergeCount } from "./text-lines.ts";
 
@@ -21,9 +21,9 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 
 /** Null: a conflict. Lines do not end with blank ones. */
 export function mergeMarkdownBody(lines: Lines): string[] | null {
-  for (const merge of [mergeBySections, mergeMarkdownLines]) {
+  for (const merge of [mergeMarkdownLines, mergeBySections]) {
     const merged = merge(lines);
-    if (merged !== null && keepsEveryLine(lines, merged)) return merged;
+    if (merged !== null && addsUp(lines, merged)) return merged;
   }
   return null;
 }

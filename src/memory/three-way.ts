@@ -2,8 +2,7 @@
 // again with their decisions. Nothing is put beside the files in the memory: it would be read as memory.
 
 import { LettaError } from "@/lib/errors.ts";
-import type { ConflictResolver, Resolution } from "@/store/git/merge-trees.ts";
-import type { MergeConflict, ObjectStore } from "@/store/git/types.ts";
+import type { ConflictResolver, MergeConflict, ObjectStore, Resolution } from "@/store/git/types.ts";
 import { threeWayRegions } from "./compare-lines.ts";
 import { mergeCount, parseText, renderText } from "./text-lines.ts";
 

@@ -2,6 +2,7 @@
 // every mode. Works on the over-approximation of `shell/scan.ts`: rather once too often.
 
 import { posix } from "node:path";
+import { enteredDirectories } from "@/shell/entered-directories.ts";
 import { baseName, type LooseCommand } from "@/shell/loose-words.ts";
 import { expandHome, isInside, type Places, toPlace } from "./places.ts";
 import { isProtected } from "./protected.ts";
@@ -9,19 +10,49 @@ import { isProtected } from "./protected.ts";
 /** Why a command must be put to a person in every mode; null when nothing of the kind is in it. */
 export function findBreaker(commands: LooseCommand[], cwd: string, places: Places): string | null {
   let looked = 0;
+  const directories = directoriesOf(commands, cwd, places);
   for (const { argv, writes } of commands) {
-    looked += writes.length + (argv.length > 1 && LOOKED_AT.has(baseName(argv[0]!)) ? argv.length : 0);
+    const names = writes.length + (argv.length > 1 && LOOKED_AT.has(baseName(argv[0]!)) ? argv.length : 0);
+    looked += names * directories.length;
     if (looked > MAX_LOOKED) return "it names more files than are looked at";
-    for (const file of writes) if (isWordProtected(file, cwd, places)) return `writes the protected path ${file}`;
-    const reason = argv.length === 0 ? null : breakerOf(baseName(argv[0]!), argv.slice(1), cwd, places);
-    if (reason) return reason;
+    for (const directory of directories) {
+      for (const file of writes)
+        if (isWordProtected(file, directory, places)) return `writes the protected path ${file}`;
+      const reason = argv.length === 0 ? null : breakerOf(baseName(argv[0]!), argv.slice(1), directory, places);
+      if (reason) return reason;
+    }
   }
   return null;
 }
 
+/** A relative name means a file of the directory a command went to. */
+export function directoriesOf(commands: readonly LooseCommand[], cwd: string, places: Places): string[] {
+  return enteredDirectories(
+    commands,
+    [cwd],
+    (word, from) => toPlace(expandHome(word, places.home), from, places).lexical,
+  );
+}
+
 /** `:(){ :|:& };:` and its cousins: a function that calls itself through a pipe. */
 export function isForkBomb(command: string): boolean {
-  return /([\w:.]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1/.test(command.slice(0, 4_096));
+  const text = command.slice(0, 4_096);
+  for (const { index, 0: opening } of text.matchAll(/\(\)\s*\{/g)) {
+    const end = endOfName(text, index);
+    let start = end;
+    while (start > 0 && /[\w:.]/.test(text[start - 1]!)) start -= 1;
+    const name = RegExp.escape(text.slice(start, end));
+    const body = text.slice(index + opening.length).split("}", 1)[0]!;
+    if (start < end && new RegExp(`${name}\\s*\\|\\s*${name}`).test(body)) return true;
+  }
+  return false;
+}
+
+/** Before blanks. */
+function endOfName(text: string, from: number): number {
+  let at = from;
+  while (at > 0 && /\s/.test(text[at - 1]!)) at -= 1;
+  return at;
 }
 
 const WRITERS = new Set(

@@ -3,30 +3,37 @@
 
 import { LettaError } from "@/lib/errors.ts";
 import { createGitConfigCheck } from "@/shell/git-config.ts";
+import { hasLinkedFolders } from "@/shell/git-index.ts";
+import { findSources, showsCredentials } from "@/shell/git-sources.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { PermissionSettings, SettingsStore } from "@/store/settings.ts";
 import type { Trust } from "@/store/trust.ts";
 import { type Decision, type DecisionContext, decide, type EffectiveRule, strictest, walkCommands } from "./decide.ts";
 import { type Explanation, suggestChanges, viewCommand } from "./explain.ts";
-import { coversTool, governsFile } from "./match.ts";
+import { coversTool, governsFile, namedPlaces } from "./match.ts";
 import { type ModeInput, modeCeiling, resolveMode } from "./modes.ts";
 import {
   createDirectoryMemo,
   createLinkFollower,
   createPlaces,
   expandHome,
+  IGNORES_CASE,
   type KnownDirectory,
   type Place,
   type Places,
   toPlace,
+  toRealPath,
 } from "./places.ts";
 import { canonicalTool, formatRule, parseRule, requireRule } from "./rules.ts";
+import type { GitFacts } from "./shell-proof.ts";
 import { type FindOpen, findAllowFlag, suggestRules } from "./suggest.ts";
 import type {
+  DeniedReads,
   ExplainingChecker,
   PermissionMode,
   PermissionTarget,
   ProvenCommand,
+  RealPaths,
   RuleEffect,
   RuleSource,
   RuleSuggestion,
@@ -53,8 +60,11 @@ export interface PermissionCheckerOptions {
   memoryOf?: (agentId: string) => string[];
   /** What the sandbox makes unnecessary to ask. Default: nothing. */
   confinement?: { shell: boolean; edits: boolean };
-  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings or trust change. */
-  guardedFiles?: () => string[];
+  /** Files whose writing always asks, such as the scripts of hooks; asked again when settings, trust or the directory
+   *  they start in change. */
+  guardedFiles?: (startedIn: string) => string[];
+  /** Where the conversation is now. Default: `cwd`. */
+  currentDirectory?: () => string;
   /** Receives one JSON line per ask or deny (LETTA_PERMISSION_TRACE). */
   trace?: (line: string) => void;
   /** Also for what is allowed. */
@@ -82,7 +92,7 @@ interface ListedRule {
 class Checker implements ExplainingChecker {
   readonly #options: PermissionCheckerOptions;
   readonly #cli: ListedRule[];
-  readonly #isGitHarmless = createGitConfigCheck();
+  readonly #git: GitFacts;
   readonly #findCwd: () => KnownDirectory;
   #session: ListedRule[] = [];
   #chosen: ModeInput["chosen"];
@@ -97,6 +107,12 @@ class Checker implements ExplainingChecker {
   constructor(options: PermissionCheckerOptions) {
     this.#options = options;
     this.#findCwd = createDirectoryMemo(options.cwd);
+    this.#git = {
+      isHarmless: createGitConfigCheck(),
+      sources: findSources,
+      hasLinkedFolders,
+      showsCredentials: (cwd) => showsCredentials(cwd, options.paths.home),
+    };
     const fromFlag = (effect: RuleEffect, rules: string[] = []): ListedRule[] =>
       rules.map((rule) => ({ effect, rule: formatRule(requireRule(rule)), source: "cli" }));
     this.#cli = [...fromFlag("allow", options.allowedTools), ...fromFlag("deny", options.disallowedTools)];
@@ -172,7 +188,7 @@ class Checker implements ExplainingChecker {
           tool,
           behavior: verdict.behavior,
           mode,
-          targets: wanted,
+          targets: wanted.map(withoutTypedText),
           ...(verdict.behavior === "allow" && verdict.run && { run: verdict.run.command }),
           trace: verdict.trace,
         }),
@@ -187,7 +203,7 @@ class Checker implements ExplainingChecker {
       places,
       mode: { mode, source },
     } = this.#derive();
-    const realpath = this.#options.realpath ?? createLinkFollower(this.#findCwd());
+    const realpath = this.#options.realpath ?? createLinkFollower(this.#findCwd);
     let memory: Place[] | undefined;
     const own = agentId === null ? [] : (this.#options.memoryOf?.(agentId) ?? []);
     return {
@@ -203,7 +219,7 @@ class Checker implements ExplainingChecker {
         },
       },
       confinement: this.#options.confinement ?? NO_CONFINEMENT,
-      isGitHarmless: this.#isGitHarmless,
+      git: this.#git,
     };
   }
 
@@ -214,6 +230,19 @@ class Checker implements ExplainingChecker {
     const target = { kind: "file", family: "Read", path } as const;
     const place = toPlace(path, this.#options.cwd, places);
     return denies.some((rule) => governsFile(rule, target, place, places));
+  }
+
+  deniedReads(): DeniedReads {
+    const { rules, places } = this.#derive();
+    const denies = rules.filter(
+      ({ effect, tool, payload }) => effect === "deny" && tool === "Read" && payload !== null,
+    );
+    const named = denies.map((rule) => namedPlaces(rule, places));
+    const open = named.some(({ isPattern }) => isPattern);
+    return {
+      paths: named.flatMap(({ paths }) => paths),
+      denies: open ? (path) => this.hidesPath(path) : null,
+    };
   }
 
   async addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void> {
@@ -272,6 +301,7 @@ class Checker implements ExplainingChecker {
       trust.revision,
       this.#session,
       this.#chosen,
+      this.#options.currentDirectory?.(),
       ...this.#readable(),
     ];
     if (this.#derived?.key.length === key.length && key.every((part, index) => part === this.#derived?.key[index]))
@@ -299,7 +329,7 @@ class Checker implements ExplainingChecker {
   }
 
   #places(): Places {
-    const { settings, trust, paths, cwd, realpath } = this.#options;
+    const { settings, trust, paths, cwd, realpath, currentDirectory = () => cwd } = this.#options;
     const fromProject = (source: "project" | "local") =>
       (settings[source].permissions?.additionalDirectories ?? []).filter((value) =>
         trust.accepts({ source, key: "permissions.additionalDirectories", value }),
@@ -315,10 +345,10 @@ class Checker implements ExplainingChecker {
       projectRoot: settings.projectRoot,
       additionalDirectories: additional.map((path) => expandHome(path, paths.home)),
       readable: this.#readable(),
-      guarded: this.#options.guardedFiles?.() ?? [],
+      guarded: this.#options.guardedFiles?.(currentDirectory()) ?? [],
       lettaRoot: paths.root,
       stores: [`${paths.root}/agents`, paths.agents, paths.local],
-      caseInsensitive: process.platform === "darwin" || process.platform === "win32",
+      caseInsensitive: IGNORES_CASE,
       realpath: realpath ?? createLinkFollower(),
     });
   }
@@ -330,10 +360,12 @@ class Checker implements ExplainingChecker {
   ): Verdict {
     const { behavior, always, reason } = worst;
     const { places } = context;
+    const realPaths = findRealPaths(decided);
     if (behavior !== "ask")
       return {
         behavior,
         reason,
+        realPaths,
         ...(behavior === "allow" && findProven(decided, places)),
         get trace() {
           return worst.trace;
@@ -341,13 +373,14 @@ class Checker implements ExplainingChecker {
       };
     const findOpen: FindOpen = (command, cwd) => {
       const open: ReturnType<FindOpen> = [];
-      walkCommands(command, cwd, context, { onOpen: (part) => open.push(part) });
+      walkCommands({ kind: "shell", command, cwd }, context, { onOpen: (part) => open.push(part) });
       return open;
     };
     return {
       behavior,
       always,
       reason,
+      realPaths,
       get trace() {
         return worst.trace;
       },
@@ -362,6 +395,22 @@ class Checker implements ExplainingChecker {
       },
     };
   }
+}
+
+function findRealPaths(decided: { target: PermissionTarget; decision: Decision }[]): RealPaths {
+  return new Map(
+    decided.flatMap(({ target, decision }) =>
+      target.kind === "file" && decision.real !== undefined
+        ? [[target.path, toRealPath(target.path, decision.real)] as const]
+        : [],
+    ),
+  );
+}
+
+/** Passwords are typed, too: a log has none of it. */
+function withoutTypedText(target: PermissionTarget): PermissionTarget {
+  if (target.kind !== "shell" || !target.typed) return target;
+  return { ...target, command: `<${target.command.length} characters>` };
 }
 
 /** A call runs one command at most; other targets (its directory) do not change what is proven about it. */

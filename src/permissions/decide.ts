@@ -3,7 +3,7 @@
 
 import { isAbsolute } from "node:path";
 import { isHarmlessRedirect, type PlainCommand } from "@/shell/plain.ts";
-import { findBreaker, isForkBomb } from "./breakers.ts";
+import { directoriesOf, findBreaker, isForkBomb } from "./breakers.ts";
 import {
   allowsCommand,
   allowsEveryCommand,
@@ -11,6 +11,7 @@ import {
   allowsText,
   coversTool,
   coversUrl,
+  globWords,
   governsFile,
   governsPlace,
   governsShell,
@@ -22,7 +23,7 @@ import { expandHome, isInWorkspace, type Place, type Places, toPlace } from "./p
 import { isProtected } from "./protected.ts";
 import { guardStores, isOwnMemory, protectStoresFromSearch, readStep } from "./reads.ts";
 import { formatRule, type Rule } from "./rules.ts";
-import { type Proof, proveReadOnly } from "./shell-proof.ts";
+import { type GitFacts, type Proof, proveReadOnly } from "./shell-proof.ts";
 import type { PermissionMode, PermissionReason, PermissionTarget, RuleEffect, RuleSource } from "./types.ts";
 
 export interface EffectiveRule extends Rule {
@@ -38,8 +39,7 @@ export interface DecisionContext {
   places: Places;
   /** What the sandbox that commands run in makes unnecessary to ask. */
   confinement: { shell: boolean; edits: boolean };
-  /** May reading commands of git be trusted to start no program in this directory? */
-  isGitHarmless(cwd: string): boolean;
+  git: GitFacts;
 }
 
 export interface Decision {
@@ -49,6 +49,8 @@ export interface Decision {
   reason: PermissionReason;
   /** The shell text the answer holds for, in the place of the model's. */
   run?: string;
+  /** The file the answer is about. */
+  real?: string;
   readonly trace: PermissionReason[];
 }
 
@@ -56,6 +58,22 @@ type Step = { behavior: Decision["behavior"]; always?: boolean; reason: Permissi
 
 /** Strongest first. Administrators beat everyone, flags beat what is saved. */
 const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user", "skill"];
+
+/** Rules in force do not change: each list is sorted once. */
+const sorted = new WeakMap<EffectiveRule[], Map<RuleEffect, EffectiveRule[]>>();
+
+/** Strongest source first. */
+function rulesWith(effect: RuleEffect, rules: EffectiveRule[]): EffectiveRule[] {
+  let lists = sorted.get(rules);
+  if (!lists) {
+    const ordered = rules.toSorted((a, b) => PRECEDENCE.indexOf(a.source) - PRECEDENCE.indexOf(b.source));
+    lists = Map.groupBy(ordered, (rule) => rule.effect);
+    sorted.set(rules, lists);
+  }
+  return lists.get(effect) ?? NONE;
+}
+
+const NONE: EffectiveRule[] = [];
 
 export function decide(target: PermissionTarget, context: DecisionContext): Decision {
   const subject = toSubject(target, context);
@@ -65,6 +83,7 @@ export function decide(target: PermissionTarget, context: DecisionContext): Deci
     always,
     reason,
     ...(run !== undefined && { run }),
+    ...(subject.kind === "file" && { real: subject.place.real }),
     // What else would have answered is only worked out for whoever looks.
     get trace() {
       const reasons = STEPS.flatMap((step) => step(subject, context)?.reason ?? []);
@@ -112,7 +131,7 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
       return { kind: "file", target, place: toPlace(target.path, places.cwd, places), writes };
     }
     case "shell": {
-      const call = toShellCall(target.command);
+      const call = toShellCall(target.command, target.typed);
       let proof: Proof | undefined;
       const prove = () => {
         proof ??= proveReadOnly(call.plain, target.cwd, context);
@@ -133,7 +152,8 @@ function toSubject(target: PermissionTarget, context: DecisionContext): Subject 
 function askByDefault(subject: Subject, mode: PermissionMode): Step {
   const what = {
     file: "before it changes files",
-    shell: "before it runs commands",
+    shell:
+      subject.kind === "shell" && subject.call.typed ? "before it types into a program" : "before it runs commands",
     url: "before it fetches from the network",
     tool: subject.kind === "tool" ? `before it uses ${subject.target.name}` : "",
     none: "before everything",
@@ -175,7 +195,7 @@ function guardSearches(subject: Subject, { places }: DecisionContext): Step | nu
 }
 
 function applyDenyRules(subject: Subject, context: DecisionContext): Step | null {
-  const denies = context.rules.filter(({ effect }) => effect === "deny");
+  const denies = rulesWith("deny", context.rules);
   if (denies.length === 0) return null;
   const rule = denies.find((candidate) => governs(candidate, subject, context));
   if (rule) return { behavior: "deny", reason: ruleReason(rule) };
@@ -193,33 +213,42 @@ function denyPathsOfShell(
     ({ tool, payload }) => FILE_RULES.includes(tool) && payload !== null && payload !== "**",
   );
   if (fileRules.length === 0) return null;
-  const words = pathWords(call, cwd);
-  if (!words)
-    return {
-      behavior: "ask",
-      reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
-    };
-  for (const word of words) {
-    const place = toPlace(expandHome(word, places.home), cwd, places);
-    const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
-    if (rule)
+  const named = pathWords(call);
+  let looked = 0;
+  for (const directory of directoriesOf(call.scan.commands, cwd, places)) {
+    const found = globWords(call, directory);
+    const words = named && found ? [...named, ...found] : [];
+    looked += words.length;
+    if (!named || !found || looked > MAX_LOOKED)
       return {
-        behavior: "deny",
-        reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+        behavior: "ask",
+        reason: { by: "rule", detail: "it names more files than can be held against deny rules" },
       };
+    for (const word of words) {
+      const place = toPlace(expandHome(word, places.home), directory, places);
+      const rule = fileRules.find((candidate) => governsPlace(candidate, place, places));
+      if (rule)
+        return {
+          behavior: "deny",
+          reason: { ...ruleReason(rule), detail: `the command names ${word}, which a rule denies` },
+        };
+    }
   }
   return null;
 }
 
+/** Files of one call, in all directories it may go to. */
+const MAX_LOOKED = 1_024;
 const FILE_RULES = ["Read", "Edit", "Write"];
 
 /** An expansion may spell what a deny rule forbids: no mode and no allow rule may wave it through. */
 function suspectHiddenDeny(subject: Subject, { rules }: DecisionContext): Step | null {
   if (subject.kind !== "shell") return null;
-  const denied = (tools: string[]) => rules.some(({ effect, tool }) => effect === "deny" && tools.includes(tool));
+  const denied = (tools: string[]) => rulesWith("deny", rules).some(({ tool }) => tools.includes(tool));
   const { call } = subject;
   const hidden =
     (denied(["Bash"]) && call.scan.dynamic) ||
+    (denied(FILE_RULES) && call.typed?.reshaped) ||
     // Text nobody understands, and that expands nothing, says what it says.
     (denied(FILE_RULES) && call.scan.uncertain && /[$`*?[{~]/.test(call.command));
   if (!hidden) return null;
@@ -242,7 +271,7 @@ function applyBreakers(subject: Subject, { places }: DecisionContext): Step | nu
 }
 
 function applyAskRules(subject: Subject, context: DecisionContext, effect: "ask" | "alwaysAsk"): Step | null {
-  const rule = context.rules.find((candidate) => candidate.effect === effect && governs(candidate, subject, context));
+  const rule = rulesWith(effect, context.rules).find((candidate) => governs(candidate, subject, context));
   if (!rule) return null;
   if (effect === "alwaysAsk") return { behavior: "ask", always: true, reason: ruleReason(rule) };
   if (context.mode === "unrestricted") return null;
@@ -297,9 +326,7 @@ function applyAllowRules(subject: Subject, context: DecisionContext): Step | nul
 }
 
 function findAllow(subject: Subject, context: DecisionContext): EffectiveRule | undefined {
-  const allows = PRECEDENCE.flatMap((source) =>
-    context.rules.filter((rule) => rule.effect === "allow" && rule.source === source),
-  );
+  const allows = rulesWith("allow", context.rules);
   switch (subject.kind) {
     case "file":
       return allows.find((rule) => allowsFile(rule, subject.target, subject.place, context.places));
@@ -319,7 +346,7 @@ function findShellAllow(
   { call, cwd }: Extract<Subject, { kind: "shell" }>,
   context: DecisionContext,
 ): EffectiveRule | undefined {
-  const whole = allows.find((rule) => allowsEveryCommand(rule) || allowsText(rule, call.command));
+  const whole = allows.find((rule) => allowsEveryCommand(rule) || (!call.typed && allowsText(rule, call.command)));
   if (whole || !call.plain.ok) return whole;
   const commands = call.plain.items.flatMap((item) => item.commands);
   if (!commands.some((command) => allows.some((rule) => allowsCommand(rule, command)))) return undefined;
@@ -342,10 +369,14 @@ export interface CommandVisitor {
 
 /** Goes through the commands of a plain text, saying of each whether a rule covers it, a proof allows it, or neither.
  *  Returns why the text is not plain; "" when it is. */
-export function walkCommands(command: string, cwd: string, context: DecisionContext, visitor: CommandVisitor): string {
-  const { plain } = toShellCall(command);
+export function walkCommands(
+  { command, cwd, typed }: Extract<PermissionTarget, { kind: "shell" }>,
+  context: DecisionContext,
+  visitor: CommandVisitor,
+): string {
+  const { plain } = toShellCall(command, typed);
   if (!plain.ok) return plain.why;
-  const allows = context.rules.filter(({ effect }) => effect === "allow");
+  const allows = rulesWith("allow", context.rules);
   const isStrict = context.mode === "strict";
   proveReadOnly(plain, cwd, context, {
     covers: (part, directory) => {

@@ -68,8 +68,16 @@ function describeCommand({ opaque, parts, run }: CommandView): string[] {
   return [
     opaque === "" ? "What the parser saw" : `What the parser saw (not plain: ${opaque})`,
     ...parts.map(({ text, status, detail }) => `  ${MARKS[status]}  ${oneLine(text)}  (${detail})`),
-    ...(run === undefined ? [] : ["Runs as", `  ${run.replaceAll("\n", "\n  ")}`]),
+    ...(run === undefined ? [] : ["Runs as", `  ${shorten(run).replaceAll("\n", "\n  ")}`]),
   ];
+}
+
+/** What keeps secrets out of a search fills pages; the JSON has it all. */
+const MAX_RUN_CHARS = 600;
+
+function shorten(run: string): string {
+  if (run.length <= MAX_RUN_CHARS) return run;
+  return `${run.slice(0, MAX_RUN_CHARS / 2)} … ${run.slice(-MAX_RUN_CHARS / 4)}  (${run.length} characters)`;
 }
 
 function oneLine(text: string): string {

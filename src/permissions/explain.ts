@@ -42,13 +42,14 @@ export interface CommandPart {
 }
 
 export function viewCommand(
-  { command, cwd }: Extract<PermissionTarget, { kind: "shell" }>,
+  target: Extract<PermissionTarget, { kind: "shell" }>,
   context: DecisionContext,
 ): CommandView {
+  const { command } = target;
   const parts: CommandPart[] = [];
   const add = (part: PlainCommand, status: CommandPart["status"], detail: string) =>
     parts.push({ text: part.words.map(({ source }) => source).join(" "), status, detail });
-  const opaque = walkCommands(command, cwd, context, {
+  const opaque = walkCommands(target, context, {
     onCovered: (part, rule) => add(part, "rule", `${formatRule(rule)} (${describeSource(rule.source)})`),
     onProven: (part) => add(part, "reads", "only reads"),
     onOpen: (part, reason) => add(part, "open", reason.detail),

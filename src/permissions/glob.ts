@@ -2,7 +2,7 @@
 // ordinary, a pattern that matches a directory covers what is below it. Matching takes at most the product of both
 // lengths in time, whatever the pattern: rules may come from a repository nobody has looked at.
 
-import { matchWildcards } from "./wildcard.ts";
+import { matchWildcards } from "@/lib/wildcard.ts";
 
 /** Alternatives a pattern may have after `{a,b}` is written out. */
 const MAX_ALTERNATIVES = 64;

@@ -2,6 +2,7 @@
 // and in fact. `broad` matching is for deny, ask and alwaysAsk: anything that may be covered is.
 
 import { join } from "node:path";
+import { matchWildcards } from "@/lib/wildcard.ts";
 import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
 import { baseName, unquoted } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
@@ -10,8 +11,7 @@ import { type ShellScan, scanShell } from "@/shell/scan.ts";
 import { expandBraces, matchName, matchSegments, splitPath } from "./glob.ts";
 import { expandHome, fold, type Place, type Places, toPlace } from "./places.ts";
 import { canonicalTool, type Rule } from "./rules.ts";
-import type { PermissionTarget } from "./types.ts";
-import { matchWildcards } from "./wildcard.ts";
+import type { PermissionTarget, TypedText } from "./types.ts";
 
 type FileTarget = Extract<PermissionTarget, { kind: "file" }>;
 
@@ -50,6 +50,40 @@ export function governsPlace(rule: Rule, place: Place, places: Places, searches 
     const segments = splitPath(fold(path, places.caseInsensitive));
     const below = [...segments, "x"];
     return patterns.some((pattern) => matchSegments(pattern, segments) || (searches && matchSegments(pattern, below)));
+  });
+}
+
+/** The files and folders a rule names without wildcards, a final `/**` aside; `isPattern`: it may mean others as well. */
+export function namedPlaces({ payload }: Rule, places: Places): { paths: string[]; isPattern: boolean } {
+  if (payload === null) return { paths: [], isPattern: false };
+  const patterns = filePatterns(payload, places, "broad").map((pattern) =>
+    pattern.at(-1) === "**" ? pattern.slice(0, -1) : pattern,
+  );
+  const named = patterns.filter((pattern) => pattern.every((part) => !/[*?[]/.test(part.replace(/\\./g, ""))));
+  return {
+    paths: named.filter(({ length }) => length > 0).map((parts) => `/${parts.join("/").replace(/\\(.)/g, "$1")}`),
+    isPattern: named.length < patterns.length,
+  };
+}
+
+/** Names at any depth that the rule is about, when it is about nothing else; null otherwise. */
+export function findNames(payload: string): string[] | null {
+  const names = expandBraces(payload)?.map((name) => /^(?:\*\*\/)?([\w.*@+-]+)\/?$/.exec(name)?.[1]);
+  return names?.every((name) => name !== undefined && name !== "**") ? (names as string[]) : null;
+}
+
+/** Could the rule be about something in this folder? */
+export function mayGovernBelow(rule: Rule, { lexical, real }: Place, places: Places): boolean {
+  if (rule.payload === null) return true;
+  const patterns = filePatterns(rule.payload, places, "broad");
+  return [lexical, real].some((path) => {
+    const segments = splitPath(fold(path, places.caseInsensitive));
+    return patterns.some((pattern) => {
+      const differs = pattern.findIndex(
+        (part, at) => part === "**" || at >= segments.length || !matchName(part, segments[at]!),
+      );
+      return differs === -1 || differs >= segments.length || pattern[differs] === "**";
+    });
   });
 }
 
@@ -105,17 +139,21 @@ export interface ShellCall {
   readonly scan: ShellScan;
   /** Text without quotes, for what is not certain. */
   readonly flat: string;
+  readonly typed?: TypedText | undefined;
 }
 
 /** The scan is only made when a rule or a program needs it; most checks do not. */
-export function toShellCall(command: string): ShellCall {
+export function toShellCall(command: string, typed?: TypedText): ShellCall {
   const parse = parseShell(command);
   let [scan, flat]: [ShellScan | undefined, string | undefined] = [undefined, undefined];
   return {
     command,
-    plain: toPlain(parse),
+    typed,
+    plain: typed ? TYPED : toPlain(parse),
     get scan() {
       scan ??= scanShell(command, parse);
+      // A program that is no shell may run what no shell would see in the text.
+      if (typed) scan = { ...scan, uncertain: true, dynamic: scan.dynamic || typed.reshaped };
       return scan;
     },
     get flat() {
@@ -124,6 +162,8 @@ export function toShellCall(command: string): ShellCall {
     },
   };
 }
+
+const TYPED: Plain = { ok: false, why: "typed into a running program" };
 
 export function allowsEveryCommand(rule: Rule): boolean {
   return rule.tool === "Bash" && (rule.payload === null || [":*", "*", "**"].includes(rule.payload));
@@ -153,7 +193,7 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
   const { commands, uncertain, globs } = call.scan;
-  if (commands.some(({ argv }) => matchWords(pattern, withBaseName(argv)) || matchWords(pattern, argv))) return true;
+  if (commands.some(({ argv }) => matchesByAnyName(pattern, argv))) return true;
   if (uncertain && isMentioned(pattern, call.flat)) return true;
   // A file may be called `push`, and `git p*` mean `git push`.
   const spelled = pattern.words.slice(1).some((word) => globs.some((glob) => matchesGlob(glob, word)));
@@ -227,8 +267,11 @@ function matchStars(pattern: string, word: string): boolean {
   return matchName(pattern.replace(/[?[\\]/g, "\\$&").replaceAll(LITERAL_STAR, "\\*"), word);
 }
 
-function withBaseName([name = "", ...args]: string[]): string[] {
-  return [baseName(name), ...args];
+function matchesByAnyName(pattern: ShellPattern, argv: string[]): boolean {
+  if (matchWords(pattern, argv)) return true;
+  const [name = "", ...args] = argv;
+  const base = baseName(name);
+  return base !== name && matchWords(pattern, [base, ...args]);
 }
 
 /** All words of the rule in order, or its first one where expansions could spell the rest. */
@@ -251,21 +294,13 @@ function isMentioned(pattern: ShellPattern, flat: string): boolean {
 const MAX_PATH_WORDS = 512;
 const MAX_GLOBS = 16;
 
-/** Words of a command that may name files: operands, values of options, redirect targets, files a glob stands for. Null
- *  when there are too many. */
-export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string[] | null {
+/** Words of a command that may name files: operands, values of options, redirect targets. Null when there are too many. */
+export function pathWords({ scan, plain, flat }: ShellCall): string[] | null {
   const words = new Set<string>();
   for (const { argv, writes } of scan.commands) {
     for (let at = 1; at < argv.length; at++) addPathWord(words, argv[at]!);
     for (const file of writes) addPathWord(words, file);
     if (words.size > MAX_PATH_WORDS) return null;
-  }
-  const globs = [...new Set(scan.globs)];
-  if (globs.length > MAX_GLOBS) return null;
-  for (const pattern of globs) {
-    const names = expandGlob(pattern, cwd);
-    if (!names) return null;
-    for (const name of names) addPathWord(words, name);
   }
   // A file that is read from: `cat <.env`.
   if (plain.ok)
@@ -273,6 +308,20 @@ export function pathWords({ scan, plain, flat }: ShellCall, cwd: string): string
       for (const { redirects } of commands) for (const { target } of redirects) addPathWord(words, target.text);
   if (scan.uncertain || !plain.ok) for (const word of flat.split(/[\s;|&<>()`]+/)) addPathWord(words, word);
   return words.size > MAX_PATH_WORDS ? null : [...words];
+}
+
+/** The files its globs stand for in a directory. Null when there are too many. */
+export function globWords({ scan }: ShellCall, directory: string): string[] | null {
+  const globs = [...new Set(scan.globs)];
+  if (globs.length > MAX_GLOBS) return null;
+  const words = new Set<string>();
+  for (const pattern of globs) {
+    const names = expandGlob(pattern, directory);
+    if (!names) return null;
+    for (const name of names) addPathWord(words, name);
+    if (words.size > MAX_PATH_WORDS) return null;
+  }
+  return [...words];
 }
 
 function addPathWord(words: Set<string>, word: string): void {

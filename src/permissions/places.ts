@@ -78,9 +78,23 @@ export function toPlace(path: string, base: string, places: Pick<Places, "realpa
   try {
     real = places.realpath(whole);
   } catch {
-    real = "/\u0000unresolvable"; // Inside nothing, matched by no rule: it asks.
+    real = UNRESOLVABLE;
   }
-  return { lexical: toSlashes(resolve(whole)), real: toSlashes(real) };
+  return { lexical: toSlashes(isNormal(whole) ? whole : resolve(whole)), real: toSlashes(real) };
+}
+
+/** Nothing in it for `resolve` to take away. */
+function isNormal(path: string): boolean {
+  return sep === "/" && path.startsWith("/") && !/\/(?:\.{0,2}\/|\.{0,2}$)/.test(path);
+}
+
+/** Inside nothing, matched by no rule: it asks. */
+const UNRESOLVABLE = "/\u0000unresolvable";
+
+/** What tools open. Where links could not be followed the name itself is opened, without following any: the system says
+ *  what is wrong with it. */
+export function toRealPath(lexical: string, real: string): string {
+  return real === UNRESOLVABLE ? lexical : real;
 }
 
 /** `~`, and as a shell would expand them `$HOME` and `${HOME}`, at the start. */
@@ -108,6 +122,14 @@ export function isInAny(place: Place, roots: Place[], { caseInsensitive }: Place
   );
 }
 
+/** Whether volumes usually take names that differ in case for the same. */
+export const IGNORES_CASE = process.platform === "darwin" || process.platform === "win32";
+
+/** The same for all spellings of one file, given its real path. */
+export function fileKey(real: string): string {
+  return fold(real, IGNORES_CASE);
+}
+
 /** Equal for names a volume may treat as equal. */
 export function fold(path: string, caseInsensitive: boolean): string {
   const composed = path.normalize("NFC");
@@ -123,8 +145,9 @@ export function comparable(path: string): string {
 
 /** Follows links part by part, as the kernel does. A link whose target does not exist yet still leads there: a write
  *  would create the target. Remembers what it saw, so it must not live longer than one check. `start` is a directory
- *  whose real path is known already. */
-export function createLinkFollower(start?: KnownDirectory): (path: string) => string {
+ *  whose real path is known already; asked for when the first path is followed. */
+export function createLinkFollower(findStart?: () => KnownDirectory): (path: string) => string {
+  let start: KnownDirectory | undefined;
   const known = new Map<string, string>();
   const follow = (path: string, depth: number): string => {
     if (depth > MAX_LINKS) throw new Error(`too many links: ${path}`);
@@ -153,7 +176,16 @@ export function createLinkFollower(start?: KnownDirectory): (path: string) => st
     known.set(candidate, real);
     return real;
   };
-  return (path) => (path === start?.lexical ? start.real : follow(path, 0));
+  const followed = new Map<string, string>();
+  return (path) => {
+    start ??= findStart?.();
+    if (path === start?.lexical) return start.real;
+    const known = followed.get(path);
+    if (known !== undefined) return known;
+    const real = follow(path, 0);
+    followed.set(path, real);
+    return real;
+  };
 }
 
 export interface KnownDirectory extends Place {

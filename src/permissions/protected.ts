@@ -2,6 +2,7 @@
 // secrets. Names only: it does not matter whether a file exists yet. Compared without regard to case, because some
 // volumes do not distinguish it.
 
+import { SECRET_NAMES } from "@/shell/secret-names.ts";
 import { comparable, type Place, type Places } from "./places.ts";
 
 /** Writing here asks a person, in every mode. `/**` at the end: the directory and all below it. */
@@ -38,20 +39,7 @@ const PROTECTED_IN_SYSTEM = below("root", [
 /** Devices everybody writes to. */
 const HARMLESS_DEVICES = /^\/dev\/(?:null|zero|full|stdout|stderr|tty|shm\/.+|fd\/\d+)$/;
 
-/** Names whose content is usually a credential. */
-const SECRET_ANYWHERE = below("anywhere", [
-  "{.env,.env.*,*.env,.envrc}",
-  ".{ssh,aws,azure,gnupg,kube,password-store,mozilla}/**",
-  ".docker/config.json",
-  ".config/{gh,gcloud,google-chrome,chromium,bravesoftware}/**",
-  "{.netrc,_netrc,.npmrc,.pypirc,.pgpass,.my.cnf,.git-credentials,.htpasswd}",
-  "*.{pem,key,p12,pfx,jks,keystore,kdbx}",
-  "id_{rsa,dsa,ecdsa,ed25519}*",
-  "{credentials,secrets}.{json,yml,yaml,toml}",
-  "library/keychains/**",
-  "library/application support/{google,firefox,bravesoftware}/**",
-  ".local/share/keyrings/**",
-]);
+const SECRET_ANYWHERE = below("anywhere", SECRET_NAMES);
 const SECRET_IN_LETTA = below("root", ["settings*.json", "local/{providers,secrets}/**"]);
 const SECRET_IN_SYSTEM = below("root", ["etc/{shadow,gshadow,sudoers}", "proc/*/environ"]);
 /** Templates that are checked in on purpose, and public halves of keys. */
@@ -90,7 +78,7 @@ function relativeTo(directories: string[], path: string): string {
 }
 
 /** One expression for a list of globs. */
-function below(start: "root" | "anywhere", patterns: string[]): RegExp {
+function below(start: "root" | "anywhere", patterns: readonly string[]): RegExp {
   const sources = patterns.map((pattern) =>
     pattern
       .replace(/\/\*\*$/, "")

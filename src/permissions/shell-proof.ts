@@ -10,11 +10,12 @@ import { expandGlob } from "@/shell/expand-glob.ts";
 import { parseShell } from "@/shell/parser.ts";
 import { isHarmlessRedirect, type Plain, type PlainCommand, type PlainItem, toPlain } from "@/shell/plain.ts";
 import { quoteIfNeeded } from "@/shell/quote.ts";
-import { findReads } from "@/shell/read-only.ts";
+import { findReads, type ReadOnlyResult } from "@/shell/read-only.ts";
+import { startsSecretName } from "@/shell/secret-names.ts";
 import { innerScript, openWrapper } from "@/shell/wrappers.ts";
 import type { EffectiveRule } from "./decide.ts";
-import { governsPlace } from "./match.ts";
-import { isInWorkspace, type Places, toPlace } from "./places.ts";
+import { findNames, governsPlace, mayGovernBelow } from "./match.ts";
+import { isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
 import { guardStores, protectStoresFromSearch, type ReadStep, readStep } from "./reads.ts";
 import { formatRule } from "./rules.ts";
 import type { PermissionReason } from "./types.ts";
@@ -22,12 +23,29 @@ import type { PermissionReason } from "./types.ts";
 export interface ProofContext {
   rules: EffectiveRule[];
   places: Places;
-  isGitHarmless(cwd: string): boolean;
+  git: GitFacts;
 }
 
-export type Proof =
-  | { ok: true /** What may run. */; run: string; detail: string }
-  | { ok: false; reason: PermissionReason };
+/** What is known about the repository of a directory. */
+export interface GitFacts {
+  /** Its configuration starts nothing. */
+  isHarmless(cwd: string): boolean;
+  /** Folders whose contents git may print there; null when those of other repositories, too. */
+  sources(cwd: string): string[] | null;
+  /** A folder with tracked files may be a link. */
+  hasLinkedFolders(root: string): boolean;
+  /** Its remotes have addresses with credentials. */
+  showsCredentials(cwd: string): boolean;
+}
+
+interface Refusal {
+  ok: false;
+  reason: PermissionReason;
+}
+
+export type Proof = { ok: true /** What may run. */; run: string; detail: string } | Refusal;
+
+type ProvenReads = Extract<ReadOnlyResult, { readOnly: true }>;
 
 /** Where the next command may run. `moved`: some `cd` came before it. */
 interface Where {
@@ -74,7 +92,7 @@ const STATEFUL = new Set(
   ),
 );
 
-function refuse(detail: string, by = "shell"): { ok: false; reason: PermissionReason } {
+function refuse(detail: string, by = "shell"): Refusal {
   return { ok: false, reason: { by, detail } };
 }
 
@@ -192,7 +210,7 @@ class Walk {
   #names(pattern: string): string[] | null {
     const fixed = pattern.slice(0, pattern.search(/[*?]/));
     const folder = fixed.slice(0, fixed.lastIndexOf("/") + 1).replace(/\\([\s\S])/g, "$1");
-    if (this.#mayRead([folder === "" ? "." : folder], undefined, false)) return null;
+    if (this.#mayRead([folder === "" ? "." : folder])) return null;
     return expandGlob(pattern, this.#where.directories[0]!);
   }
 
@@ -205,17 +223,29 @@ class Walk {
     const script = innerScript(argv);
     if (script !== null) return this.#script(script, argv, outer);
     if (name.includes("/")) return refuse(`\`${name}\` is named by its path`);
-    const found = findReads(argv);
+    const found = findReads(argv, (path) => this.#exists(path));
     if (!found.readOnly) return refuse(found.why);
     this.names.add(name);
     if (found.filesOnly && this.#namesFolder(found.reads)) return refuse(`${name}: of folders`);
-    const mayRead = this.#mayRead(found.reads, found.directory, found.searches === true);
+    const mayRead = this.#mayRead(found.reads, found.directory);
     if (mayRead) return { ok: false, reason: mayRead.reason };
+    let searched = found.searches?.where === "folders" ? found.reads : [];
     if (found.git) {
-      const why = this.#whyGitMayRun(found.directory);
-      if (why) return refuse(why);
+      const directory = this.#gitDirectory(found.directory);
+      if (directory === null) return refuse("git in another directory than the command starts in");
+      const sources = this.#judgeGit(found, directory);
+      if ("ok" in sources) return sources;
+      searched = sources.searched;
     }
-    return { ok: true, run: [...outer, ...found.run].map(quoteFirstBare).join(" "), detail: "" };
+    const words = [...outer, ...found.run].map(quoteFirstBare);
+    if (found.searches) {
+      const { exclusions, behind } = found.searches;
+      const names = this.#hiddenNames(searched);
+      if ("ok" in names) return names;
+      const more = names.flatMap(exclusions.forName).map(shellQuote);
+      words.splice(words.length - behind, 0, exclusions.text, ...more);
+    }
+    return { ok: true, run: words.join(" "), detail: "" };
   }
 
   #script(script: string, argv: string[], outer: string[]): Proof {
@@ -230,7 +260,7 @@ class Walk {
   }
 
   /** Null when every path may be read from every directory this may run in. */
-  #mayRead(paths: string[], below: string | undefined, searches: boolean): ReadStep | null {
+  #mayRead(paths: string[], below?: string): ReadStep | null {
     const { places, rules } = this.context;
     if (paths.length > MAX_READS)
       return { behavior: "ask", reason: { by: "shell", detail: "it names more files than are looked at" } };
@@ -243,17 +273,41 @@ class Walk {
           protectStoresFromSearch(place, path, places) ??
           readStep(place, path, places);
         if (step.behavior !== "allow") return step;
-        const rule = rules.find(
-          ({ effect, tool, ...rest }) =>
-            effect !== "allow" && tool === "Read" && governsPlace({ tool, ...rest }, place, places, true),
-        );
+        const rule = rules.find((candidate) => hides(candidate) && governsPlace(candidate, place, places, true));
         if (rule) return { behavior: "ask", reason: ruleReason(rule) };
-        const hidden = searches && isFolder(place.real) && rules.find(hidesFiles);
-        if (hidden)
-          return { behavior: "ask", reason: { ...ruleReason(hidden), detail: `${path} may hold such files` } };
       }
     }
     return null;
+  }
+
+  /** Names that rules hide from a search; a refusal where more than names would have to be. */
+  #hiddenNames(paths: string[]): string[] | Refusal {
+    const { places } = this.context;
+    const rules = this.context.rules.filter(hides);
+    const names = new Set<string>();
+    for (const directory of this.#where.directories) {
+      for (const path of paths) {
+        const place = toPlace(path, directory, places);
+        if (startsSecret(place)) return refuse(`${path} may hold credentials`, "secret");
+        if (!isFolder(place.real)) continue;
+        for (const rule of rules) {
+          const found = findNames(rule.payload ?? "");
+          if (found) for (const name of found) names.add(name);
+          else if (mayGovernBelow(rule, place, places))
+            return { ok: false, reason: { ...ruleReason(rule), detail: `${path} may hold such files` } };
+        }
+      }
+    }
+    return [...names];
+  }
+
+  #exists(path: string): boolean {
+    const [directory = "."] = this.#where.directories;
+    try {
+      return lstatSync(isAbsolute(path) ? path : `${directory}/${path}`, { throwIfNoEntry: false }) !== undefined;
+    } catch {
+      return false; // Not a name of a file.
+    }
   }
 
   #namesFolder(paths: string[]): boolean {
@@ -262,20 +316,32 @@ class Walk {
     );
   }
 
-  #whyGitMayRun(below: string | undefined): string | null {
-    if (this.#where.moved) return "git in another directory than the command starts in";
+  /** Null when it is not the one the command starts in. */
+  #gitDirectory(below: string | undefined): string | null {
     const start = this.#where.directories[0]!;
-    const directory = below === undefined ? start : resolve(start, below);
-    return this.context.isGitHarmless(directory)
-      ? null
-      : "the configuration of this repository may make git run programs";
+    return this.#where.moved ? null : below === undefined ? start : resolve(start, below);
   }
 
-  #redirect(redirect: Redirect): string | { ok: false; reason: PermissionReason } {
+  #judgeGit({ searches, tracked, addresses }: ProvenReads, directory: string): { searched: string[] } | Refusal {
+    const { git } = this.context;
+    if (!git.isHarmless(directory)) return refuse("the configuration of this repository may make git run programs");
+    if (addresses && git.showsCredentials(directory)) return refuse("addresses of remotes hold credentials", "secret");
+    const prints = searches !== undefined || tracked !== undefined;
+    const sources = prints ? git.sources(directory) : [];
+    if (sources === null) return refuse("git prints what another repository holds");
+    if (searches?.followsLinks && sources.some((root) => git.hasLinkedFolders(root)))
+      return refuse("a folder of the repository may be a link that leads elsewhere");
+    // A path of a revision starts at the root, or where git runs.
+    const named = (tracked ?? []).flatMap((path) => [directory, ...sources].map((base) => `${base}/${path}`));
+    const step = this.#mayRead([...sources, ...named]);
+    return step ? { ok: false, reason: step.reason } : { searched: sources };
+  }
+
+  #redirect(redirect: Redirect): string | Refusal {
     const { operator, fd, target } = redirect;
     if (isHarmlessRedirect(redirect)) return `${fd}${operator}${target.text}`;
     if (operator !== "<" || fd !== "") return refuse(`writes ${target.text}`);
-    const step = this.#mayRead([target.text], undefined, false);
+    const step = this.#mayRead([target.text]);
     return step ? { ok: false, reason: step.reason } : `<${shellQuote(target.text)}`;
   }
 }
@@ -285,9 +351,13 @@ function quoteFirstBare(word: string, index: number): string {
   return index === 0 ? quoteIfNeeded(word) : shellQuote(word);
 }
 
-/** A deny rule about some files: a search below a folder would read them. */
-function hidesFiles({ effect, tool, payload }: EffectiveRule): boolean {
-  return effect === "deny" && tool === "Read" && payload !== null;
+/** What a rule forbids, or wants to be asked about, is not read without a question. */
+function hides({ effect, tool }: EffectiveRule): boolean {
+  return effect !== "allow" && tool === "Read";
+}
+
+function startsSecret({ lexical, real }: Place): boolean {
+  return startsSecretName(lexical) || startsSecretName(real);
 }
 
 function isFolder(path: string): boolean {

@@ -123,7 +123,11 @@ const PACKAGE_RUNNERS = new Set(["npm", "pnpm", "yarn", "bun"]);
 /** Which commands of a plain text neither rules nor a proof allow. */
 export type FindOpen = (command: string, cwd: string) => PlainCommand[];
 
-function shellOffers({ command, cwd }: Extract<PermissionTarget, { kind: "shell" }>, findOpen: FindOpen): Offer[] {
+function shellOffers(
+  { command, cwd, typed }: Extract<PermissionTarget, { kind: "shell" }>,
+  findOpen: FindOpen,
+): Offer[] {
+  if (typed) return [toolOffer({ kind: "tool", name: typed.tool, args: {} })];
   const parse = parseShell(command);
   if (scanShell(command, parse).commands.some(({ argv }) => isDangerous(argv))) return [];
   const plain = toPlain(parse);

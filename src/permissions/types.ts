@@ -10,7 +10,7 @@ export type PermissionTarget =
   /** `access` of a path as the tool will use it: absolute, `~` and `$VAR` already expanded (tools/paths.ts). */
   | { kind: "file"; family: "Read" | "Write" | "Edit" | "Glob" | "Grep" | "ListDir"; path: string }
   /** `unconfined`: outside the sandbox that commands run in here. */
-  | { kind: "shell"; command: string; cwd: string; unconfined?: boolean }
+  | { kind: "shell"; command: string; cwd: string; unconfined?: boolean; typed?: TypedText }
   | { kind: "url"; url: string }
   /** Anything else, by tool name, with its top-level string arguments for `Tool(key:value)` rules. */
   | {
@@ -25,6 +25,15 @@ export type PermissionTarget =
     }
   /** Touches nothing outside the harness (todo lists, own background tasks). */
   | { kind: "none" };
+
+/** The command is text typed into a program that runs already: a shell may run it, another program may mean anything by
+ *  it. What rules forbid it must not name; no rule for a command allows it, and no proof. */
+export interface TypedText {
+  /** The tool that types. */
+  tool: string;
+  /** Keys in it edit the line: what is run in the end is not what stands here. */
+  reshaped: boolean;
+}
 
 export type RuleSource = "managed" | "cli" | "session" | "local" | "project" | "user" | "skill";
 export type RuleEffect = "allow" | "deny" | "ask" | "alwaysAsk";
@@ -54,7 +63,11 @@ export interface ProvenCommand {
   closedRoots: string[];
 }
 
-export type Verdict =
+/** Where each path of a call's file targets really was, links followed, when the call was decided: what was decided
+ *  about, and all that the call may use. */
+export type RealPaths = ReadonlyMap<string, string>;
+
+export type Verdict = { realPaths: RealPaths } & (
   | {
       behavior: "allow";
       reason: PermissionReason;
@@ -72,7 +85,8 @@ export type Verdict =
       suggestions: RuleSuggestion[];
       /** Flag that would have allowed it in a headless run, for example `--allowedTools 'Bash(npm test)'`. */
       allowFlag?: string;
-    };
+    }
+);
 
 /** A checker that can say why. */
 export interface ExplainingChecker extends PermissionChecker {
@@ -80,6 +94,12 @@ export interface ExplainingChecker extends PermissionChecker {
 }
 
 /** Decides calls for one process. Live: mode and session rules may change between calls. */
+export interface DeniedReads {
+  /** Absolute. */
+  paths: string[];
+  denies: ((path: string) => boolean) | null;
+}
+
 export interface PermissionChecker {
   readonly mode: PermissionMode;
   /** Where the mode came from, for display ("flag", "user settings", "default"). */
@@ -95,6 +115,8 @@ export interface PermissionChecker {
   ): Promise<Verdict>;
   /** A deny rule forbids reading this absolute path, so searches leave it out. */
   hidesPath(path: string): boolean;
+  /** The same for who must know beforehand: places that rules name, and `hidesPath` when some are patterns. */
+  deniedReads(): DeniedReads;
   /** Adds a rule for this process, or saves it to the scope's settings file. */
   addRule(effect: RuleEffect, rule: string, scope: RuleSuggestion["scope"]): Promise<void>;
   /** Effective rules with their source, for `/permissions`. */

@@ -5,6 +5,7 @@ import { ProviderError } from "@/backend/model.ts";
 import { formatSeconds } from "@/lib/duration.ts";
 import type { LettaErrorOptions } from "@/lib/errors.ts";
 import { isRecord } from "@/lib/json.ts";
+import { createRedactor } from "@/lib/redactor.ts";
 import { clip } from "@/lib/text.ts";
 import { type Connection, keyHint, shownUrl } from "./connections.ts";
 import type { WireFacts } from "./wire-tap.ts";
@@ -23,7 +24,17 @@ export interface FailedCall {
   now?: () => number;
 }
 
+/** Shown, stored and recorded: of the key, which some providers quote when they refuse it, it says nothing. */
 export function classifyFailure(failed: FailedCall): ProviderError {
+  const error = classify(failed);
+  const { key, keyVar, name } = failed.connection;
+  if (key === null) return error;
+  const redactor = createRedactor([{ name: keyVar ?? `${name.toUpperCase()}_KEY`, value: key }]);
+  error.message = redactor.redact(error.message);
+  return error;
+}
+
+function classify(failed: FailedCall): ProviderError {
   const { connection, facts, cancelled } = failed;
   const where = connection.kind.label;
   if (cancelled) return new ProviderError("cancelled", "cancelled", { retryable: false });

@@ -2,7 +2,7 @@
 // each model call one `request` line and its events. Requests are kept as fingerprints only, line by line, so that a
 // replay can say where a request differs without the file holding what was asked.
 
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
 import { stripReminders } from "@/backend/content.ts";
 import {
@@ -20,6 +20,7 @@ import { sha256 } from "@/lib/hash.ts";
  *  replaced. */
 export function recordingAdapter(inner: ModelAdapter, file: string): ModelAdapter {
   let step = 0;
+  if (isPipeOrDevice(file)) throw new LettaError("storage", `cannot write the recording ${file}: it is not a file`);
   const header: Line = { type: "header", format: FORMAT, version: VERSION };
   write(() => writeFileSync(file, `${JSON.stringify(header)}\n`, { mode: 0o600 }), file);
   const append = (line: Line): void => write(() => appendFileSync(file, `${JSON.stringify(line)}\n`), file);
@@ -136,6 +137,7 @@ interface Recording {
 
 function readRecording(file: string): Recording {
   let text: string;
+  if (isPipeOrDevice(file)) throw unusable(file, "it is not a file");
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
@@ -187,6 +189,11 @@ function addLine(recording: Recording, line: Line, index: number, file: string):
     case "default":
       recording.defaultModel = line.handle;
   }
+}
+
+/** Whoever opens a pipe waits for its other end, deaf to every signal. */
+function isPipeOrDevice(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === false;
 }
 
 function unusable(file: string, reason: string, cause?: unknown): LettaError {

@@ -1,8 +1,9 @@
 // AGENTS.md, CLAUDE.md and GEMINI.md from the git root down to the working directory, nearest first. They are content of
 // the project, shown as such: they instruct about the project, they grant nothing. Sent again when they change.
 
-import { closeSync, lstatSync, openSync, readSync, realpathSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { closeSync, readSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { holdDirectory, openRegularSync } from "@/lib/held-directory.ts";
 import { plural } from "@/lib/text.ts";
 import { isSecretPath } from "@/permissions/protected.ts";
 import { findGitRoot } from "@/store/git-root.ts";
@@ -112,17 +113,16 @@ function directoriesUp(cwd: string, root: string): string[] {
 function readInside(path: string, root: string): string | null {
   try {
     const real = realpathSync(path);
-    const stat = lstatSync(real);
-    if (!stat.isFile() || isSecretPath(real)) return null;
-    if (!real.startsWith(realpathSync(root).replace(/[/\\]?$/, sep))) return null;
-    return readHead(real);
+    if (isSecretPath(real) || !real.startsWith(realpathSync(root).replace(/[/\\]?$/, sep))) return null;
+    // What was judged is what is read, also when a command swaps the names meanwhile.
+    using folder = holdDirectory(dirname(real));
+    return readHead(openRegularSync(folder, basename(real)));
   } catch {
-    return null; // Missing, unreadable or a circle of links: there is no such instruction file.
+    return null; // Missing, unreadable, no file or a circle of links: there is no such instruction file.
   }
 }
 
-function readHead(path: string): string {
-  const file = openSync(path, "r");
+function readHead(file: number): string {
   try {
     const buffer = Buffer.alloc(MAX_FILE_BYTES);
     return buffer.toString("utf8", 0, readSync(file, buffer));

@@ -9,10 +9,12 @@ import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { SettingsStore } from "@/store/settings.ts";
 import { agentInfo } from "./agent-info.ts";
+import { memorySync } from "./memory-sync.ts";
 import { permissionMode } from "./permission-mode.ts";
 import { projectInstructions } from "./project-instructions.ts";
 import { secretsInfo } from "./secrets-info.ts";
 import { sessionContext } from "./session-context.ts";
+import { waitingDreams } from "./waiting-dreams.ts";
 
 export interface ReminderContext {
   /** Key of the conversation in the client state. */
@@ -30,6 +32,8 @@ export interface ReminderContext {
   clientState: ClientState;
   /** Of the agent's secrets. Called when the reminder is due; may throw. */
   secretNames(): string[];
+  /** What is due about the agent's memory; then it no longer is. Absent where there is no memory. */
+  takeMemoryNotes?(agentId: string): string[];
   /** Of this program. */
   version: string;
   /** False: nothing about the device, the directory and git (`--no-system-info-reminder`). */
@@ -45,7 +49,15 @@ export interface Reminder {
   build(context: ReminderContext, previous: string | undefined): Promise<{ text: string; fingerprint: string } | null>;
 }
 
-const REMINDERS: Reminder[] = [sessionContext, projectInstructions, agentInfo, permissionMode, secretsInfo];
+const REMINDERS: Reminder[] = [
+  sessionContext,
+  projectInstructions,
+  agentInfo,
+  permissionMode,
+  secretsInfo,
+  memorySync,
+  waitingDreams,
+];
 
 /** Texts to put before the next user message, without the wrapper. Never throws. */
 export async function collectReminders(context: ReminderContext): Promise<string[]> {

@@ -11,7 +11,7 @@ import { parseJson } from "@/lib/json.ts";
 import { selfCommand } from "@/lib/self.ts";
 import { writeFileAtomic } from "@/store/atomic-file.ts";
 import { landlockAbi } from "./exec.ts";
-import { LOWEST_ABI } from "./landlock.ts";
+import { LOWEST_ABI, SCOPE_ABI } from "./landlock.ts";
 import type { Backend } from "./launch.ts";
 import { type ProbeResult, probeBackend } from "./probe.ts";
 import { SANDBOX_EXEC } from "./seatbelt.ts";
@@ -58,6 +58,13 @@ export async function findBackend(options: BackendOptions): Promise<Found> {
     /* tried again next time */
   }
   return found;
+}
+
+/** For those who did not choose the sandbox and rely on all of it. */
+export function withoutGaps(found: Found): Found {
+  const { backend } = found;
+  if (backend?.name !== "landlock" || backend.abi >= SCOPE_ABI) return found;
+  return { backend: null, reason: `landlock: version ${backend.abi} does not keep signals from other processes` };
 }
 
 async function tryInOrder(candidates: Candidate[], options: BackendOptions): Promise<Found> {

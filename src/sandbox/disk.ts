@@ -1,9 +1,21 @@
 // The disk as policies look at it.
 
-import { lstatSync, readdirSync, realpathSync } from "node:fs";
-import type { ListDirectory } from "./landlock.ts";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+} from "node:fs";
 import { PLACEHOLDER_MODE } from "./placeholders.ts";
 import type { Disk } from "./profiles.ts";
+
+/** Of a file somebody else may have written. */
+const READ_BYTES = 64 * 1024;
 
 export const realDisk: Disk = {
   kind: (path) => {
@@ -29,15 +41,39 @@ export const realDisk: Disk = {
       return false;
     }
   },
+  list: (path) => {
+    try {
+      return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+        if (entry.isSymbolicLink()) return [];
+        return [{ name: entry.name, kind: entry.isDirectory() ? "directory" : entry.isFIFO() ? "pipe" : "file" }];
+      });
+    } catch {
+      return [];
+    }
+  },
+  read: (path) => {
+    let fd: number;
+    try {
+      // A pipe in its place must not make us wait.
+      fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch {
+      return "";
+    }
+    try {
+      if (!fstatSync(fd).isFile()) return "";
+      const bytes = Buffer.alloc(READ_BYTES);
+      return bytes.toString("utf8", 0, readSync(fd, bytes));
+    } finally {
+      closeSync(fd);
+    }
+  },
 };
 
-/** Links are left out: what they lead to has rules of its own. */
-export const listDirectory: ListDirectory = (path) => {
+/** Empty where there is none. */
+export function readMountInfo(): string {
   try {
-    return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
-      entry.isSymbolicLink() ? [] : [{ name: entry.name, kind: entry.isDirectory() ? "directory" : "file" }],
-    );
+    return readFileSync("/proc/self/mountinfo", "utf8");
   } catch {
-    return [];
+    return "";
   }
-};
+}

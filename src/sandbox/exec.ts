@@ -2,13 +2,18 @@
 // descriptor 3. What is set here binds the calling thread only, and an exec from that thread carries it over to the
 // whole new program. Anything that fails ends the process before the command has run (exit code 125).
 
-import { dlopen, type Pointer, ptr, read } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { closeSync, readFileSync } from "node:fs";
+import { sendDescriptor } from "@/lib/descriptor-socket.ts";
+import { cString, type Libc, openLibc } from "@/lib/linux-calls.ts";
 import type { LandlockPlan } from "./landlock.ts";
+import type { MetadataRules } from "./metadata.ts";
 import { SETUP_FAILED } from "./report.ts";
-import { encodeProgram, seccompProgram } from "./seccomp.ts";
+import { encodeProgram, seccompProgram, TAG_LIMIT } from "./seccomp.ts";
 
-export const PLAN_FD = 3;
+const PLAN_FD = 3;
+/** Goes to whoever answers what the kernel asks. */
+const ATTENDANT_FD = 4;
 export const EXIT_SETUP_FAILED = 125;
 
 /** What descriptor 3 carries, as JSON. */
@@ -16,9 +21,10 @@ export interface ExecPlan {
   landlock: LandlockPlan;
   /** The command may use this machine's network. */
   inet: boolean;
+  /** Marks the command's processes, in a way they can neither remove nor hide: as a limit they inherit. */
+  tag: number;
+  metadata: MetadataRules;
 }
-
-const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
 const arm = process.arch === "arm64";
 const SYS = {
@@ -26,11 +32,14 @@ const SYS = {
   capset: arm ? 91 : 126,
   prctl: arm ? 167 : 157,
   seccomp: arm ? 277 : 317,
+  prlimit64: arm ? 261 : 302,
   openat2: 437,
   landlock_create_ruleset: 444,
   landlock_add_rule: 445,
   landlock_restrict_self: 446,
 };
+const SECCOMP_SET_MODE_FILTER = 1;
+const WITH_LISTENER = 8;
 const PR_CAPBSET_DROP = 24;
 const PR_SET_NO_NEW_PRIVS = 38;
 const PR_CAP_AMBIENT = 47;
@@ -70,46 +79,15 @@ export function landlockAbi(): number {
   }
 }
 
-interface Libc {
-  /** -1 when it failed. Buffers are passed by address and must stay referenced until it returns. */
-  call(number: number, ...args: (number | NodeJS.TypedArray)[]): number;
-  errno(): number;
-  execvp(path: NodeJS.TypedArray, argv: NodeJS.TypedArray): void;
-  restoreSignal(signal: number): void;
-}
-
-function openLibc(): Libc {
-  for (const library of LIBRARIES) {
-    try {
-      const { symbols } = dlopen(library, {
-        syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i32" },
-        __errno_location: { args: [], returns: "ptr" },
-        execvp: { args: ["ptr", "ptr"], returns: "i32" },
-        signal: { args: ["i32", "ptr"], returns: "ptr" },
-      });
-      const address = (value: number | NodeJS.TypedArray): number => (typeof value === "number" ? value : ptr(value));
-      return {
-        call: (number, a = 0, b = 0, c = 0, d = 0, e = 0) =>
-          symbols.syscall(number, address(a), address(b), address(c), address(d), address(e)),
-        errno: () => read.i32(symbols.__errno_location() as Pointer),
-        execvp: (path, list) => symbols.execvp(ptr(path), ptr(list)),
-        restoreSignal: (signal) => symbols.signal(signal, null),
-      };
-    } catch {
-      /* the other C library */
-    }
-  }
-  throw new Error("the C library cannot be reached");
-}
-
 function readPlan(): ExecPlan {
   const plan = JSON.parse(readFileSync(PLAN_FD, "utf8")) as Partial<ExecPlan>;
   closeSync(PLAN_FD);
-  if (!Array.isArray(plan.landlock?.grants) || typeof plan.inet !== "boolean") throw new Error("the plan is damaged");
-  return { landlock: plan.landlock, inet: plan.inet };
+  if (!Array.isArray(plan.landlock?.grants) || typeof plan.inet !== "boolean" || !Number.isSafeInteger(plan.tag))
+    throw new Error("the plan is damaged");
+  return plan as ExecPlan;
 }
 
-function confine(libc: Libc, { landlock, inet }: ExecPlan): void {
+function confine(libc: Libc, { landlock, inet, tag, metadata }: ExecPlan): void {
   const check = (what: string, result: number): number => {
     if (result < 0) throw new Error(`${what} failed (error ${libc.errno()})`);
     return result;
@@ -122,11 +100,14 @@ function confine(libc: Libc, { landlock, inet }: ExecPlan): void {
   check("no_new_privs", libc.call(SYS.prctl, PR_SET_NO_NEW_PRIVS, 1));
   check("dropping capabilities", libc.call(SYS.capset, new Uint32Array([CAPABILITY_VERSION_3, 0]), new Uint32Array(6)));
 
+  const limit = new BigUint64Array([BigInt(tag), BigInt(tag)]);
+  check("marking its processes", libc.call(SYS.prlimit64, 0, TAG_LIMIT, limit, 0));
   const architecture = arm ? "arm64" : "x64";
-  const program = encodeProgram(seccompProgram({ architecture, inet, ownProcesses: false }));
+  const program = encodeProgram(seccompProgram({ architecture, inet, ownNamespaces: false }));
   const header = new BigUint64Array([BigInt(program.length / 8), BigInt(ptr(program))]);
-  // SECCOMP_SET_MODE_FILTER
-  check("seccomp", libc.call(SYS.seccomp, 1, 0, header));
+  const listener = check("seccomp", libc.call(SYS.seccomp, SECCOMP_SET_MODE_FILTER, WITH_LISTENER, header));
+  sendDescriptor(libc, ATTENDANT_FD, listener, JSON.stringify(metadata));
+  libc.call(SYS.close, ATTENDANT_FD);
 
   const attributes = new BigUint64Array([BigInt(landlock.handled), 0n, BigInt(landlock.scoped)]);
   const size = landlock.scoped === 0 ? 8 : 24;
@@ -159,8 +140,4 @@ function become(libc: Libc, command: string[]): void {
   for (const signal of IGNORED_HERE) libc.restoreSignal(signal);
   libc.execvp(strings[0]!, pointers);
   throw new Error(`${command[0]} could not be started (error ${libc.errno()})`);
-}
-
-function cString(text: string): Uint8Array {
-  return new TextEncoder().encode(`${text}\0`);
 }

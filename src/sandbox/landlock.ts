@@ -5,7 +5,8 @@
 import { join } from "node:path";
 import { type Access, accessOf, isBeneath, type PathRule, type SandboxPolicy } from "./policy.ts";
 
-export type ListDirectory = (path: string) => { name: string; kind: "file" | "directory" }[];
+/** The entries of a directory without links: what those lead to has rules of its own. Empty when it cannot be read. */
+export type ListDirectory = (path: string) => { name: string; kind: "file" | "directory" | "pipe" }[];
 
 export interface LandlockGrant {
   path: string;
@@ -29,12 +30,15 @@ const WRITE = bits(1, 4, 5, 7, 8, 9, 10, 12, 13, 14);
 const FOR_FILES = bits(0, 1, 2, 14, 15);
 const IOCTL_DEVICE = bits(15);
 
-const DEVICES = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"];
+/** Not `pts` and `shm`, which are other programs' terminals and memory as well. */
+const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/** From this one on, processes outside get no signals. */
+export const SCOPE_ABI = 6;
 
 /** Lowest ABI with everything a promise of "read-only" needs (truncation, moving between directories). */
 export const LOWEST_ABI = 3;
 
-/** `list` returns the entries of a directory without links; an unreadable one is empty. */
 export function planLandlock(policy: SandboxPolicy, abi: number, list: ListDirectory): LandlockPlan {
   const known =
     abi >= 5
@@ -53,7 +57,7 @@ export function planLandlock(policy: SandboxPolicy, abi: number, list: ListDirec
   });
   return {
     handled: known,
-    scoped: abi >= 6 ? 0b11 : 0,
+    scoped: abi >= SCOPE_ABI ? 0b11 : 0,
     grants: [...grants].map(([path, { access, kind }]) => ({
       path,
       access: known & (isBeneath(path, "/dev") ? access | IOCTL_DEVICE : access) & (kind === "file" ? FOR_FILES : ~0),
@@ -85,16 +89,14 @@ function cover(node: Pick<PathRule, "path" | "kind">, wanted: (access: Access) =
     return;
   }
   for (const entry of context.list(path)) {
-    cover({ path: join(path, entry.name), kind: entry.kind }, wanted, context);
+    const kind = entry.kind === "directory" ? "directory" : "file";
+    cover({ path: join(path, entry.name), kind }, wanted, context);
   }
 }
 
 /** Of the devices only those everybody uses: root could read disks. */
 function withDevices({ rules }: SandboxPolicy): PathRule[] {
-  const devices = DEVICES.map((name): PathRule => {
-    const kind = name === "pts" || name === "shm" ? "directory" : "file";
-    return { path: `/dev/${name}`, access: "write", kind };
-  });
+  const devices = DEVICES.map((name): PathRule => ({ path: `/dev/${name}`, access: "write", kind: "file" }));
   const [root, ...others] = rules;
   return [...(root ? [root] : []), { path: "/dev", access: "hidden", kind: "directory" }, ...devices, ...others];
 }

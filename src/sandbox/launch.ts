@@ -1,5 +1,7 @@
 // A command and a policy → what to start instead of it. One function per backend; nothing is started here.
 
+import type { InputDescriptor } from "@/lib/input-descriptors.ts";
+import type { ProcessTag } from "@/lib/process-tree.ts";
 import { renderBwrap } from "./bwrap.ts";
 import type { ExecPlan } from "./exec.ts";
 import { type ListDirectory, planLandlock } from "./landlock.ts";
@@ -14,10 +16,21 @@ export type Backend =
 
 export interface Launch {
   argv: string[];
-  /** Contents of descriptors 3, 4, … */
-  inputs: Uint8Array[];
+  /** Descriptors 3, 4, …: bytes to read, or one of ours. */
+  inputs: InputDescriptor[];
   /** Added to the command's environment. */
   env: Record<string, string>;
+  /** Marks its processes, also those that hide; absent where they end with the command anyway. */
+  tag?: ProcessTag;
+}
+
+export interface LaunchFacts {
+  backend: Backend;
+  list: ListDirectory;
+  mountInfo: string;
+  tag: ProcessTag;
+  /** Socket to who answers for the kernel; asked where it is needed. */
+  attendant(): number;
 }
 
 const FIRST_INPUT = 3;
@@ -25,7 +38,7 @@ const FIRST_INPUT = 3;
 export function renderLaunch(
   command: { argv: string[]; cwd: string; terminal?: boolean },
   policy: SandboxPolicy,
-  { backend, list }: { backend: Backend; list: ListDirectory },
+  { backend, list, mountInfo, tag, attendant }: LaunchFacts,
 ): Launch {
   const env = {
     ...Object.fromEntries(["TMPDIR", "TMP", "TEMP"].map((name) => [name, policy.tmp])),
@@ -35,19 +48,30 @@ export function renderLaunch(
     case "bwrap": {
       const architecture = process.arch === "arm64" ? "arm64" : "x64";
       // Its network is its own: sockets in it reach nobody.
-      const program = seccompProgram({ architecture, inet: true, ownProcesses: true });
+      const program = seccompProgram({ architecture, inet: true, ownNamespaces: true });
       const facts = {
         bwrap: backend.path,
         cwd: command.cwd,
         seccompFd: FIRST_INPUT,
+        mountInfo,
         terminal: command.terminal ?? false,
       };
-      return { argv: [...renderBwrap(policy, facts), ...command.argv], inputs: [encodeProgram(program)], env };
+      return {
+        argv: [...renderBwrap(policy, facts), ...command.argv],
+        inputs: [encodeProgram(program)],
+        env,
+      };
     }
     case "landlock": {
-      const plan: ExecPlan = { landlock: planLandlock(policy, backend.abi, list), inet: policy.network === "on" };
-      const inputs = [new TextEncoder().encode(JSON.stringify(plan))];
-      return { argv: [...backend.self, "__sandbox-exec", "--", ...command.argv], inputs, env };
+      const landlock = planLandlock(policy, backend.abi, list);
+      const plan: ExecPlan = {
+        landlock,
+        inet: policy.network === "on",
+        tag: Number(tag.own),
+        metadata: { rules: policy.rules },
+      };
+      const inputs = [new TextEncoder().encode(JSON.stringify(plan)), attendant()];
+      return { argv: [...backend.self, "__sandbox-exec", "--", ...command.argv], inputs, env, tag };
     }
     case "seatbelt":
       return { argv: [...renderSeatbelt(policy), ...command.argv], inputs: [], env };

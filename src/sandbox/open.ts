@@ -3,6 +3,7 @@
 import { LettaError } from "@/lib/errors.ts";
 import { modeCeiling } from "@/permissions/modes.ts";
 import { expandHome } from "@/permissions/places.ts";
+import type { DeniedReads } from "@/permissions/types.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
 import type { SettingsStore } from "@/store/settings.ts";
@@ -20,23 +21,29 @@ export interface OpenSandboxOptions {
   flag?: SandboxMode;
   /** Nobody is there to answer, and no flag said what may run. */
   unattended: boolean;
+  /** A child agent that works on a memory. */
+  memoryScope?: { dir: string; readable: string[] };
   /** Where background commands log; null before the first. */
   taskDirectory(): string | null;
+  /** Files that run later without being asked about. */
+  guardedFiles(): string[];
+  /** What deny rules about reading name, and a check for what their patterns do; null when there are none. */
+  deniedReads(): DeniedReads;
 }
 
 /** Throws `usage` when a flag asks for a sandbox and none works: who asks by name does not want to run without. */
 export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox> {
   const { env, paths, settings, flag } = options;
   const contained = options.unattended && leavesModeOpen(settings);
-  // Only who asks for it gets it: a command that swaps a directory for a link at the right moment still gets out
-  // (README), so nobody's unattended run relies on it without having chosen to.
-  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: "off" });
+  const asked = resolveSandbox(settings, { ...(flag && { flag }), fallback: contained ? "workspace" : "off" });
+  const choice = options.memoryScope && env.memorySandbox ? forMemory(asked) : asked;
   if (choice.mode === "off") return withoutSandbox(choice.source);
-  const [{ findBackend, forgetBackend }, { createSandbox }] = await Promise.all([
+  const [{ findBackend, forgetBackend, withoutGaps }, { createSandbox }] = await Promise.all([
     import("./backend.ts"),
     import("./sandbox.ts"),
   ]);
-  const found: Found = await findBackend(backendOptions(env, paths));
+  const works = await findBackend(backendOptions(env, paths));
+  const found: Found = choice.source === "default" ? withoutGaps(works) : works;
   if (choice.source === "flag" && found.backend === null) {
     throw new LettaError("usage", `no sandbox works here: ${found.reason}`, {
       hint: "See letta sandbox doctor. With --sandbox off commands run as permissions say.",
@@ -50,12 +57,24 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox>
       home: paths.home,
       lettaRoot: paths.root,
       localStore: paths.local,
-      readable: () => [options.taskDirectory()].filter((directory) => directory !== null),
+      ...(options.memoryScope && { memory: [options.memoryScope.dir] }),
+    },
+    current: () => {
+      const { paths: denyRead, denies: deniesRead } = options.deniedReads();
+      const tasks = options.taskDirectory();
+      const readable = [...(tasks === null ? [] : [tasks]), ...(options.memoryScope?.readable ?? [])];
+      return { readable, denyRead, deniesRead, guarded: options.guardedFiles() };
     },
     tmpdir: env.tmpdir,
     contained,
     onSetupFailure: () => forgetBackend({ lettaRoot: paths.root }),
   });
+}
+
+/** Its memory and nothing else, without a network and without being asked: nobody is there. Where no sandbox works, its
+ *  commands run as permissions say, and those allow only what is proven to read. */
+function forMemory(asked: SandboxChoice): SandboxChoice {
+  return { ...asked, mode: "memory-subagent", source: "harness", network: "off", autoAllowShell: true };
 }
 
 export function backendOptions(env: Env, paths: Paths): BackendOptions {

@@ -1,8 +1,9 @@
 // Holds names that do not exist yet with empty directories, so that something read-only can lie over them while a
 // command runs. Git does not see empty directories, and removing one cannot remove anything else.
 
-import { mkdirSync, rmdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmdirSync } from "node:fs";
 import { systemErrorCode } from "@/lib/errors.ts";
+import { actInPlace } from "@/lib/place-handle.ts";
 
 /** Tells ours from directories somebody made; nobody makes them unwritable for themselves. */
 export const PLACEHOLDER_MODE = 0o555;
@@ -14,7 +15,8 @@ export class Placeholders {
   /** Throws when the name cannot be held. */
   hold(path: string): void {
     try {
-      mkdirSync(path, { mode: PLACEHOLDER_MODE });
+      const made = actInPlace(path, (name) => mkdirSync(name, { mode: PLACEHOLDER_MODE }));
+      if (!made) throw new Error(`the directory of ${path} was replaced`);
     } catch (error) {
       // Another command of ours, or one that was killed, holds it already.
       if (systemErrorCode(error) !== "EEXIST") throw error;
@@ -29,15 +31,10 @@ export class Placeholders {
       if (left > 0) continue;
       this.#held.delete(path);
       try {
-        rmdirSync(path);
+        actInPlace(path, rmdirSync);
       } catch {
         /* something is in it, or it has gone: not ours any more */
       }
     }
   }
-}
-
-/** Takes away what a command made under names that must not exist; links are not followed. */
-export function removeIntruders(paths: readonly string[]): void {
-  for (const path of paths) rmSync(path, { recursive: true, force: true });
 }

@@ -23,6 +23,12 @@ export interface SandboxPolicy {
   absent: string[];
   /** Names that must not come into being but cannot be held by something in their place: removed afterwards. */
   unholdable: string[];
+  /** Directories that must not turn into git repositories themselves, which their contents could make them. */
+  neverBare: string[];
+  /** Git directories there are below the writable roots, as far as was looked. */
+  repositories: string[];
+  /** Named pipes outside. A read-only mount does not keep writers from them. */
+  pipes: string[];
   /** Private directory for temporary files, writable; it is also `/tmp` where paths can be redirected. */
   tmp: string;
 }
@@ -53,4 +59,10 @@ export function writableRoots({ rules, tmp }: Pick<SandboxPolicy, "rules" | "tmp
 
 function depth(path: string): number {
   return path === "/" ? 0 : path.split("/").length - 1;
+}
+
+/** Directories between `from` and `to`, both excluded, outermost first. */
+export function directoriesBetween(from: string, to: string): string[] {
+  const names = to.slice(from === "/" ? 1 : from.length + 1).split("/");
+  return names.slice(1).map((_, index) => `${from === "/" ? "" : from}/${names.slice(0, index + 1).join("/")}`);
 }

@@ -3,7 +3,18 @@
 // into being.
 
 import { dirname, join } from "node:path";
-import { type Access, isBeneath, type PathRule, type SandboxPolicy, type SandboxProfile, sortRules } from "./policy.ts";
+import type { ListDirectory } from "./landlock.ts";
+import {
+  type Access,
+  accessOf,
+  directoriesBetween,
+  isBeneath,
+  type PathRule,
+  type SandboxPolicy,
+  type SandboxProfile,
+  sortRules,
+} from "./policy.ts";
+import { findPipes, isBare, namedInGitConfig, scanWorkspace } from "./workspace-scan.ts";
 
 export interface Disk {
   /** Without following a link at the end; null when there is nothing, or nobody may look. */
@@ -12,6 +23,9 @@ export interface Disk {
   real(path: string): string | null;
   /** It holds a name for a run that has been killed, or still runs. */
   isPlaceholder(directory: string): boolean;
+  list: ListDirectory;
+  /** Start of a file; empty when it is none. */
+  read(path: string): string;
 }
 
 export interface ProfileInput {
@@ -27,17 +41,18 @@ export interface ProfileInput {
   readable: string[];
   /** More to hide. */
   denyRead: string[];
+  /** Patterns that hide, too; null: none. Asked about what is found in the workspace. */
+  deniesRead: ((path: string) => boolean) | null;
+  /** Files that run later without being asked about: scripts of hooks. Existing or not. */
+  guarded: string[];
   tmp: string;
   /** `memory-subagent`: the memory it may change. */
   memory?: string[];
 }
 
-/** Where one write means that something runs later outside the sandbox. Below every writable root. */
+/** Where one write means that something runs later outside the sandbox. Below every directory somebody works from. */
 const PROTECTED = [
-  ".git/hooks",
-  ".git/config",
-  ".git/config.worktree",
-  ".git/modules",
+  ".git",
   ".letta",
   ".mcp.json",
   ".envrc",
@@ -49,9 +64,10 @@ const PROTECTED = [
   ".circleci",
 ];
 /** Of these, the names that must not appear either. */
-const PROTECTED_WHEN_ABSENT = [".git", ".git/hooks", ".letta", ".mcp.json", ".envrc"];
+const PROTECTED_WHEN_ABSENT = [".git", ".letta", ".mcp.json", ".envrc"];
+const PROTECTED_IN_GIT = ["hooks", "config", "config.worktree", "modules"];
 /** Git obeys it wherever it appears, and stops when it is anything but a file: it can only be taken away again. */
-const UNHOLDABLE = ".git/commondir";
+const UNHOLDABLE = "commondir";
 /** Where the home directory, or a part of it, is writable. */
 const PROTECTED_IN_HOME = [
   ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"],
@@ -72,10 +88,8 @@ const SYSTEM_TREES = ["/etc", "/boot", "/dev", "/proc", "/sys"];
 const READABLE_IN_LETTA = ["bin", "cache", "projects", "skills"];
 
 export function buildPolicy(input: ProfileInput, disk: Disk): SandboxPolicy {
-  const { profile, network, tmp } = input;
+  const { profile, network, tmp, home } = input;
   const rules: PathRule[] = [{ path: "/", access: "read", kind: "directory" }];
-  const absent: string[] = [];
-  const unholdable: string[] = [];
   const add = (path: string, access: Access): void => {
     const real = disk.real(path);
     const kind = real === null ? null : disk.kind(real);
@@ -83,68 +97,142 @@ export function buildPolicy(input: ProfileInput, disk: Disk): SandboxPolicy {
     rules.push({ path: real, access, kind });
   };
 
-  for (const root of workspaceRoots(input, disk)) {
-    add(root, "write");
-    protect(root, disk, { add, absent });
-    if (disk.kind(join(root, ".git")) === "directory" && disk.kind(join(root, UNHOLDABLE)) === null)
-      unholdable.push(join(root, UNHOLDABLE));
-  }
-  for (const name of PROTECTED_IN_HOME) add(join(input.home, name), "read");
-  for (const path of SECRETS_IN_HOME) add(join(input.home, path), "hidden");
-  for (const path of [...SECRETS_OF_SYSTEM, ...input.denyRead]) add(path, "hidden");
+  const roots = workspaceRoots(input, disk);
+  for (const root of roots) add(root, "write");
+  const held = protect(input, roots, { disk, add });
+  for (const name of PROTECTED_IN_HOME) add(join(home, name), "read");
+  for (const path of SECRETS_IN_HOME) add(join(home, path), "hidden");
+  for (const path of [...SECRETS_OF_SYSTEM, ...input.denyRead, ...held.denied]) add(path, "hidden");
   add(input.lettaRoot, "hidden");
   add(input.localStore, "hidden");
   for (const name of READABLE_IN_LETTA) add(join(input.lettaRoot, name), "read");
   for (const path of input.readable) add(path, "read");
   if (profile === "memory-subagent") for (const path of input.memory ?? []) add(path, "write");
   add(tmp, "write");
-  return { profile, network, rules: sortRules(rules), absent: absent.sort(), unholdable, tmp: disk.real(tmp) ?? tmp };
+  const { absent, unholdable, neverBare, repositories } = held;
+  return {
+    profile,
+    network,
+    rules: pinned(sortRules(rules), absent),
+    absent,
+    unholdable,
+    neverBare,
+    repositories,
+    pipes: [],
+    tmp: disk.real(tmp) ?? tmp,
+  };
+}
+
+/** Named pipes other programs may listen on: what the system runs with, beside the workspace, at home. */
+export function pipesOutside(input: Pick<ProfileInput, "profile" | "workspace" | "home" | "lettaRoot">, disk: Disk) {
+  const parents = workspaceRoots(input, disk).map(dirname);
+  return findPipes(
+    [
+      { path: "/run", depth: 3 },
+      { path: disk.real(input.home) ?? input.home, depth: 2 },
+      ...[...new Set(parents)].map((path) => ({ path, depth: 2 })),
+    ],
+    disk.list,
+  );
 }
 
 /** Nobody works in a home directory or where the system keeps its own, and everything is below `/`. */
 export function workspaceRoots(input: Pick<ProfileInput, "profile" | "workspace" | "home" | "lettaRoot">, disk: Disk) {
+  const places = workPlaces(input, disk);
+  return places.filter((root) => !places.some((other) => other !== root && isBeneath(root, other)));
+}
+
+/** The directories of the workspace that make one, also those inside others. */
+function workPlaces(input: Pick<ProfileInput, "profile" | "workspace" | "home" | "lettaRoot">, disk: Disk): string[] {
   if (input.profile !== "workspace") return [];
   const holds = [input.home, input.lettaRoot].map((path) => disk.real(path) ?? path);
-  const roots = input.workspace.map((path) => disk.real(path)).filter((path) => path !== null);
-  return [...new Set(roots)].filter(
+  const places = input.workspace.map((path) => disk.real(path)).filter((path) => path !== null);
+  return [...new Set(places)].filter(
     (root) =>
       !SYSTEM_DIRECTORIES.includes(root) &&
       !SYSTEM_TREES.some((tree) => isBeneath(root, tree)) &&
-      !holds.some((path) => isBeneath(path, root)) &&
-      !roots.some((other) => other !== root && isBeneath(root, other)),
+      !holds.some((path) => isBeneath(path, root)),
   );
 }
 
-interface Protecting {
-  add(path: string, access: Access): void;
-  absent: string[];
-}
+type Held = Pick<SandboxPolicy, "absent" | "unholdable" | "neverBare" | "repositories"> & { denied: string[] };
 
-function protect(root: string, disk: Disk, { add, absent }: Protecting): void {
-  const isAbsent = (name: string): boolean => {
-    const path = join(root, name);
+function protect(
+  input: ProfileInput,
+  roots: string[],
+  { disk, add }: { disk: Disk; add(path: string, access: Access): void },
+): Held {
+  const absent = new Set<string>();
+  const unholdable: string[] = [];
+  const frozen = new Set<string>();
+  const isAbsent = (path: string): boolean => {
     if (disk.kind(dirname(path)) !== "directory") return false;
     return disk.kind(path) === null || (disk.kind(path) === "directory" && disk.isPlaceholder(path));
   };
-  const missing = PROTECTED_WHEN_ABSENT.filter(isAbsent);
-  absent.push(...missing.map((name) => join(root, name)));
-  const frozen = new Set<string>();
-  for (const name of PROTECTED) {
-    const path = join(root, name);
+  const isMissing = (path: string): boolean => [...absent].some((other) => isBeneath(path, other));
+  const hold = (path: string, base: string): void => {
     const parent = dirname(path);
     // A name below a link, or below nothing, is no name of this workspace.
-    if (disk.kind(parent) !== "directory" || missing.some((other) => isBeneath(name, other))) continue;
-    // Writable, but named: what is mounted cannot be moved aside and replaced.
-    if (parent !== root && !frozen.has(parent)) add(parent, "write");
+    if (disk.kind(parent) !== "directory" || isMissing(path)) return;
     const kind = disk.kind(path);
     // Where a link leads is up to the repository, so it opens nothing; its own directory is held instead of it, except
-    // the root, of which nothing would be left.
-    if (kind === "link" && parent !== root) {
+    // the one people work in, of which nothing would be left.
+    if (kind === "link" && parent !== base && !frozen.has(parent)) {
       frozen.add(parent);
       add(parent, "read");
     }
     if (kind !== null && kind !== "link") add(path, "read");
+  };
+
+  const inner = workPlaces(input, disk).filter((place) => !roots.includes(place));
+  const between = inner.flatMap((place) =>
+    roots.filter((root) => isBeneath(place, root)).flatMap((root) => directoriesBetween(root, place)),
+  );
+  const places = [...new Set([...roots, ...between, ...inner])];
+  for (const place of places) {
+    for (const name of PROTECTED_WHEN_ABSENT) if (isAbsent(join(place, name))) absent.add(join(place, name));
+    // What is in a repository is held name by name. A worktree's `.git` is a file that says where the repository is.
+    for (const name of PROTECTED)
+      if (name !== ".git" || disk.kind(join(place, name)) === "file") hold(join(place, name), place);
   }
-  // A worktree's `.git` is a file that says where the repository is.
-  if (disk.kind(join(root, ".git")) === "file") add(join(root, ".git"), "read");
+
+  const { repositories, links, denied } = scanWorkspace(roots, { list: disk.list, denies: input.deniesRead });
+  const own = places.map((place) => join(place, ".git")).filter((path) => disk.kind(path) === "directory");
+  const all = [...new Set([...own, ...repositories])].filter((path) => !isMissing(path));
+  for (const path of links) hold(path, dirname(path));
+  const named: string[] = [];
+  for (const repository of all) {
+    for (const name of PROTECTED_IN_GIT) hold(join(repository, name), roots.includes(repository) ? repository : "");
+    if (isAbsent(join(repository, "hooks"))) absent.add(join(repository, "hooks"));
+    if (disk.kind(join(repository, UNHOLDABLE)) === null) unholdable.push(join(repository, UNHOLDABLE));
+    named.push(...namedInGitConfig(repository, disk.read(join(repository, "config")), input.home));
+  }
+  const isInside = (path: string): boolean => roots.some((root) => path !== root && isBeneath(path, root));
+  for (const path of [...named, ...input.guarded.filter((file) => disk.kind(file) !== "directory")]) {
+    const place = roots.find((root) => isBeneath(dirname(path), root)) ?? "";
+    if (isInside(path) && isAbsent(path)) absent.add(path);
+    else if (isInside(path)) hold(path, place);
+    // A link's target is what runs.
+    const real = disk.real(path);
+    if (real !== null && real !== path && isInside(real)) hold(real, place);
+  }
+  const neverBare = places.filter((place) => isAbsent(join(place, ".git")) && !isBare(disk.list(place)));
+  return { absent: [...absent].sort(), unholdable, neverBare, repositories: all, denied };
+}
+
+/** Whatever is held keeps its place only when no directory above it can be moved aside and replaced: what is mounted
+ *  cannot. They stay writable. */
+function pinned(rules: PathRule[], absent: readonly string[]): PathRule[] {
+  const writable = rules.filter(({ access }) => access === "write");
+  const held = [...rules.filter(({ access }) => access !== "write").map(({ path }) => path), ...absent];
+  const above = held.flatMap((path) =>
+    writable
+      .filter((root) => path !== root.path && isBeneath(path, root.path))
+      .flatMap((root) => directoriesBetween(root.path, path)),
+  );
+  const known = new Set(rules.map(({ path }) => path));
+  const pins = [...new Set(above)]
+    .filter((path) => !known.has(path) && accessOf(path, rules) === "write")
+    .map((path): PathRule => ({ path, access: "write", kind: "directory" }));
+  return sortRules([...rules, ...pins]);
 }

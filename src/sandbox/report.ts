@@ -6,12 +6,25 @@ import { accessOf, type SandboxPolicy, writableRoots } from "./policy.ts";
 /** Start of what is printed when the sandbox itself could not be set up. */
 export const SETUP_FAILED = "sandbox setup failed";
 
-type Blocked = "write" | "read" | "network";
+type Blocked = "write" | "read" | "network" | "outside servers";
 
-const DENIED = /permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS|PermissionError/i;
+// Words of messages, and the numbers that stand in them whatever the language.
+const READ_ONLY = /read-only file system|EROFS|\[Errno 30\]|os error 30\b/i;
+const DENIED =
+  /permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS|PermissionError|\[Errno (?:1|13|30)\]|os error (?:1|13|30)\b/i;
 const NETWORK_DOWN =
-  /could not resolve|couldn't connect|failed to connect|name resolution|name or service not known|network is unreachable|unable to resolve|getaddrinfo|dial (?:tcp|udp|unix)|ENETUNREACH|EAI_AGAIN|ENOTFOUND/i;
+  /could not resolve|couldn't connect|failed to connect|name resolution|name or service not known|network is unreachable|no route to host|unable to resolve|getaddrinfo|dial (?:tcp|udp|unix)|failed to open tcp|dns error|UnknownHost|ENETUNREACH|EHOSTUNREACH|EAI_AGAIN|ENOTFOUND|\[Errno (?:101|113|-2|-3)\]|os error (?:101|113)\b/i;
+/** Of these, what is said by nobody but who tried. */
+const NETWORK_TRIED =
+  /network is unreachable|failure in name resolution|curl: \((?:6|7)\)|ENETUNREACH|EAI_AGAIN|\[Errno (?:101|-3)\]|os error 101\b/i;
+const REFUSED = /connection refused|ECONNREFUSED/i;
 const SOCKET_DENIED = /\bsocket\b[\s\S]{0,400}(?:permission|not permitted)/i;
+/** Programs that may be told to say nothing, and what they end with when they reach nobody. */
+const SILENT: readonly [program: RegExp, exitCodes: readonly number[]][] = [
+  [/\bcurl\b/, [6, 7]],
+  [/\bwget\b/, [4]],
+  [/\b(?:ssh|scp|sftp)\b/, [255]],
+];
 /** What moving a held directory, or linking out of one, says. */
 const HELD = /device or resource busy|invalid cross-device link/i;
 /** What lies in place of something hidden or held says. */
@@ -25,6 +38,8 @@ const SIGSYS_EXIT = 128 + 31;
 export interface CommandEnd {
   exitCode: number;
   output: string;
+  /** What ran, as far as it is known. */
+  command?: string;
 }
 
 /** Null when nothing looks like the sandbox's doing. */
@@ -33,7 +48,31 @@ export function explainFailure(end: CommandEnd, policy: SandboxPolicy): string |
   if (what === null) return null;
   const network = policy.network === "off" ? "; network: off" : "";
   const roots = writableRoots(policy).join(", ");
-  return `[sandbox:${policy.profile}] likely blocked ${what}; allowed roots: ${roots}${network}; outside_sandbox asks for more`;
+  const blocked =
+    what === "outside servers"
+      ? "may have blocked network (servers outside are out of reach, also those of this machine)"
+      : `likely blocked ${what}`;
+  return `[sandbox:${policy.profile}] ${blocked}; allowed roots: ${roots}${network}; outside_sandbox asks for more`;
+}
+
+/** What is there after a command and was not before. */
+export interface Leftovers {
+  /** Taken away again. */
+  removed: string[];
+  /** Git directories. */
+  repositories: string[];
+}
+
+export function explainLeftovers({ removed, repositories }: Leftovers, { profile }: Pick<SandboxPolicy, "profile">) {
+  const parts = [
+    ...(removed.length > 0 ? [`removed ${removed.join(", ")}, which git would obey`] : []),
+    ...(repositories.length > 0
+      ? [
+          `new git repository: ${repositories.join(", ")}; its hooks and settings are not protected before the next command`,
+        ]
+      : []),
+  ];
+  return parts.length === 0 ? null : `[sandbox:${profile}] ${parts.join("; ")}`;
 }
 
 /** The reason, when it was the sandbox itself that could not start. */
@@ -44,18 +83,37 @@ export function findSetupFailure({ exitCode, output }: CommandEnd): string | nul
   return line.startsWith(`${SETUP_FAILED}: `) && exitCode === 125 ? line.slice(SETUP_FAILED.length + 2) : null;
 }
 
-function findBlocked({ exitCode, output }: CommandEnd, policy: SandboxPolicy): Blocked | null {
-  if (exitCode === 0) return null;
-  if (exitCode === SIGSYS_EXIT) return "network";
+function findBlocked({ exitCode, output, command = "" }: CommandEnd, policy: SandboxPolicy): Blocked | null {
   // A long output's reason stands at its end.
   const tail = output.slice(-REASON_CHARS);
-  if (policy.network === "off" && NETWORK_DOWN.test(tail)) return "network";
+  if (exitCode === 0) return findSurvived(tail, policy);
+  if (exitCode === SIGSYS_EXIT) return "network";
+  const isOff = policy.network === "off";
+  if (isOff && NETWORK_DOWN.test(tail)) return "network";
   if (SOCKET_DENIED.test(tail)) return "network";
+  if (isOff && SILENT.some(([program, codes]) => codes.includes(exitCode) && program.test(command))) return "network";
   const isDenied = DENIED.test(tail) || HELD.test(tail);
-  if (!isDenied && !MASKED.test(tail)) return null;
-  const names = tail.match(NAME) ?? [];
+  const names = isDenied || MASKED.test(tail) ? (tail.match(NAME) ?? []) : [];
   // A hidden directory may look empty instead of closed.
-  if (names.some((name) => name.startsWith("/") && accessOf(name, policy.rules) === "hidden")) return "read";
+  if (names.some((name) => isHidden(name, policy))) return "read";
   if (names.some((name) => policy.absent.some((path) => path === name || basename(path) === name))) return "write";
-  return isDenied ? "write" : null;
+  if (isDenied) return "write";
+  return isOff && REFUSED.test(tail) ? "outside servers" : null;
+}
+
+/** The command went on after something was refused (`… || true`), or printed such words for another reason: only what
+ *  hardly anything else says counts, or a refusal in one line with a place that is hidden. */
+function findSurvived(tail: string, policy: SandboxPolicy): Blocked | null {
+  if (policy.network === "off" && NETWORK_TRIED.test(tail)) return "network";
+  for (const line of tail.split("\n")) {
+    if (!DENIED.test(line)) continue;
+    const names = (line.match(NAME) ?? []).filter((name) => name.startsWith("/"));
+    if (names.some((name) => isHidden(name, policy))) return "read";
+    if (READ_ONLY.test(line) && names.some((name) => accessOf(name, policy.rules) !== "write")) return "write";
+  }
+  return null;
+}
+
+function isHidden(name: string, policy: SandboxPolicy): boolean {
+  return name.startsWith("/") && accessOf(name, policy.rules) === "hidden";
 }

@@ -20,7 +20,9 @@ export function renderSeatbelt(policy: SandboxPolicy): string[] {
     '(deny file-write* (subpath "/"))',
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath "/dev/fd"))',
     ...policy.rules.filter(({ path }) => path !== "/").flatMap((rule) => pathRule(rule, name(rule.path))),
-    ...[...policy.absent, ...policy.unholdable].map((path) => `(deny file-write* (subpath ${name(path)}))`),
+    ...[...policy.absent, ...policy.unholdable, ...policy.neverBare.map((path) => `${path}/HEAD`)].map(
+      (path) => `(deny file-write* (subpath ${name(path)}))`,
+    ),
     // Replacing a directory on the way would put an unprotected one in its place.
     ...pinned(policy).map((path) => `(deny file-write-unlink (literal ${name(path)}))`),
     // Other programs obey whoever reaches their sockets; another process could be told to act for this one.

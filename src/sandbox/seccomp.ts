@@ -7,8 +7,8 @@ export interface SeccompOptions {
   architecture: Architecture;
   /** The command has a network of its own, or may use ours. */
   inet: boolean;
-  /** The command cannot see processes outside. */
-  ownProcesses: boolean;
+  /** It runs in namespaces of its own: it cannot see processes outside, and what it may not write is mounted read-only. */
+  ownNamespaces: boolean;
 }
 
 /** Number on x86_64 and aarch64; null where there is no such call. */
@@ -57,28 +57,102 @@ const CALLS = {
   acct: [163, 89],
   quotactl: [179, 60],
   quotactl_fd: [443, 443],
+  shmget: [29, 194],
+  shmat: [30, 196],
+  shmctl: [31, 195],
+  semget: [64, 190],
+  semop: [65, 193],
+  semtimedop: [220, 192],
+  semctl: [66, 191],
+  msgget: [68, 186],
+  msgsnd: [69, 189],
+  msgrcv: [70, 188],
+  msgctl: [71, 187],
+  mq_open: [240, 180],
+  mq_unlink: [241, 181],
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  fsetxattr: [190, 7],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  fremovexattr: [199, 16],
+  setxattrat: [463, 463],
+  removexattrat: [466, 466],
+  file_setattr: [469, 469],
+  setrlimit: [160, 164],
+  prlimit64: [302, 261],
   iopl: [172, null],
   ioperm: [173, null],
 } as const;
 type Call = keyof typeof CALLS;
 
+/** Calls that change what a file is, but not what is in it: where their arguments are. Numbers are positions. */
+export interface MetadataCall {
+  what: "mode" | "owner" | "times";
+  /** Where the new mode, owner or times are. */
+  at: number;
+  times: "seconds" | "micro" | "nano" | null;
+  /** Null: no path, only a descriptor. */
+  path: number | null;
+  /** Descriptor the path starts from, or the file itself; null: the working directory. */
+  directory: number | null;
+  flags: number | null;
+  /** A link at the end of the path. */
+  follows: boolean;
+}
+
+const mode = { what: "mode", times: null, flags: null, follows: true } as const;
+const owner = { what: "owner", times: null, flags: null, follows: true } as const;
+const times = { what: "times", flags: null, follows: true } as const;
+const METADATA: { numbers: readonly [number | null, number | null]; call: MetadataCall }[] = [
+  { numbers: [90, null], call: { ...mode, path: 0, directory: null, at: 1 } }, // chmod
+  { numbers: [91, 52], call: { ...mode, path: null, directory: 0, at: 1 } }, // fchmod
+  { numbers: [268, 53], call: { ...mode, directory: 0, path: 1, at: 2 } }, // fchmodat
+  { numbers: [452, 452], call: { ...mode, directory: 0, path: 1, at: 2, flags: 3 } }, // fchmodat2
+  { numbers: [92, null], call: { ...owner, path: 0, directory: null, at: 1 } }, // chown
+  { numbers: [93, 55], call: { ...owner, path: null, directory: 0, at: 1 } }, // fchown
+  { numbers: [94, null], call: { ...owner, path: 0, directory: null, at: 1, follows: false } }, // lchown
+  { numbers: [260, 54], call: { ...owner, directory: 0, path: 1, at: 2, flags: 4 } }, // fchownat
+  { numbers: [132, null], call: { ...times, path: 0, directory: null, at: 1, times: "seconds" } }, // utime
+  { numbers: [235, null], call: { ...times, path: 0, directory: null, at: 1, times: "micro" } }, // utimes
+  { numbers: [261, null], call: { ...times, directory: 0, path: 1, at: 2, times: "micro" } }, // futimesat
+  { numbers: [280, 88], call: { ...times, directory: 0, path: 1, at: 2, times: "nano", flags: 3 } }, // utimensat
+];
+
+/** Of this machine; null: another call. */
+export function metadataCall(number: number): MetadataCall | null {
+  return METADATA.find(({ numbers }) => numbers[process.arch === "arm64" ? 1 : 0] === number)?.call ?? null;
+}
+
 /** Callers fall back to something else when told the call does not exist: io_uring would make sockets unseen, and the
  *  flags of clone3 are behind a pointer. */
 const UNKNOWN: Call[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
-const CHECKED: Call[] = ["socket", "socketpair", "ioctl", "clone", "unshare"];
-/** Harmless where only the command's own processes are in reach. */
-const OF_PROCESSES: Call[] = ["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"];
+const CHECKED: Call[] = ["socket", "socketpair", "ioctl", "clone", "unshare", "setrlimit", "prlimit64"];
+/** Programs that copy files know file systems without them. */
+const UNSUPPORTED: Call[] = [
+  ...(["setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"] as const),
+  ...(["setxattrat", "removexattrat", "file_setattr"] as const),
+];
+/** Harmless where only the command's own processes, and what they share, are in reach. */
+const OF_PROCESSES: Call[] = [
+  ...(["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"] as const),
+  ...(["shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"] as const),
+  ...(["msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "setrlimit", "prlimit64"] as const),
+];
 
 const EPERM = 1;
 const EACCES = 13;
 const ENOSYS = 38;
+const EOPNOTSUPP = 95;
 const AF_INET = 2;
 const AF_INET6 = 10;
 const AF_NETLINK = 16;
 const SOCK_STREAM = 1;
 const SOCK_SEQPACKET = 5;
-/** Typing into a terminal for whoever reads it. */
-const TERMINAL_INPUT = [0x5412, 0x541c];
+/** Typing into a terminal for whoever reads it; setting attributes (`chattr`) of a file that was opened for reading. */
+const FORBIDDEN_CONTROLS = [0x5412, 0x541c, 0x40086602, 0x401c5820];
+/** The limit whose value marks the processes of a command: `RLIMIT_RTTIME`, which means nothing to ordinary ones. */
+export const TAG_LIMIT = 15;
 /** CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. */
 const NEW_NAMESPACES = 0x7e020000;
 
@@ -89,16 +163,18 @@ const JUMP_ANY_BIT = 0x45;
 const AND = 0x54;
 const RETURN = 0x06;
 const ALLOW = 0x7fff0000;
+const ASK = 0x7fc00000;
 const KILL_PROCESS = 0x80000000;
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 
 export type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
-export function seccompProgram({ architecture, inet, ownProcesses }: SeccompOptions): Instruction[] {
+export function seccompProgram({ architecture, inet, ownNamespaces }: SeccompOptions): Instruction[] {
   const arm = architecture === "arm64";
   const plain = (Object.keys(CALLS) as Call[]).filter(
-    (call) => !CHECKED.includes(call) && !(ownProcesses && OF_PROCESSES.includes(call)),
+    (call) =>
+      !CHECKED.includes(call) && !(ownNamespaces && (OF_PROCESSES.includes(call) || UNSUPPORTED.includes(call))),
   );
   const when = (call: Call, body: Instruction[]): Instruction[] => {
     const number = CALLS[call][arm ? 1 : 0];
@@ -111,7 +187,7 @@ export function seccompProgram({ architecture, inet, ownProcesses }: SeccompOpti
     [LOAD, 0, 0, NUMBER_AT],
     // The x32 calls of x86_64 have other numbers for the same deeds.
     ...(arm ? [] : ([[JUMP_AT_LEAST, 0, 1, 0x40000000], refuse(ENOSYS)] as Instruction[])),
-    ...plain.flatMap((call) => when(call, [refuse(UNKNOWN.includes(call) ? ENOSYS : EPERM)])),
+    ...plain.flatMap((call) => when(call, [refuse(errnoFor(call))])),
     ...when("socket", socketRule(inet)),
     // Pairs of other types (datagram, and raw, which means datagram) can be pointed at a socket file afterwards.
     ...when("socketpair", [
@@ -124,13 +200,52 @@ export function seccompProgram({ architecture, inet, ownProcesses }: SeccompOpti
     ]),
     ...when("ioctl", [
       argument(1),
-      ...TERMINAL_INPUT.flatMap((request): Instruction[] => [[JUMP_EQUAL, 0, 1, request], refuse(EPERM)]),
+      ...FORBIDDEN_CONTROLS.flatMap((request): Instruction[] => [[JUMP_EQUAL, 0, 1, request], refuse(EPERM)]),
       [RETURN, 0, 0, ALLOW],
     ]),
     ...(["clone", "unshare"] as const).flatMap((call) =>
       when(call, [argument(0), [JUMP_ANY_BIT, 0, 1, NEW_NAMESPACES], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
     ),
+    ...(ownNamespaces ? [] : [...limitRules(when), ...metadataRules(arm)]),
     [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+function errnoFor(call: Call): number {
+  if (UNKNOWN.includes(call)) return ENOSYS;
+  return UNSUPPORTED.includes(call) ? EOPNOTSUPP : EPERM;
+}
+
+/** We are asked: metadata.ts. */
+function metadataRules(arm: boolean): Instruction[] {
+  return METADATA.flatMap(({ numbers }): Instruction[] => {
+    const number = numbers[arm ? 1 : 0];
+    return number == null
+      ? []
+      : [
+          [JUMP_EQUAL, 0, 1, number],
+          [RETURN, 0, 0, ASK],
+        ];
+  });
+}
+
+/** Limits of others stay as they are, and the one that marks the command's processes. */
+function limitRules(when: (call: Call, body: Instruction[]) => Instruction[]): Instruction[] {
+  return [
+    ...when("setrlimit", [argument(0), [JUMP_EQUAL, 0, 1, TAG_LIMIT], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
+    ...when("prlimit64", [
+      // Without a new value, in both halves of its address, it only asks.
+      argument(2),
+      [JUMP_EQUAL, 0, 2, 0],
+      upperHalf(2),
+      [JUMP_EQUAL, 5, 0, 0],
+      argument(0),
+      [JUMP_EQUAL, 0, 2, 0],
+      argument(1),
+      [JUMP_EQUAL, 0, 1, TAG_LIMIT],
+      refuse(EPERM),
+      [RETURN, 0, 0, ALLOW],
+    ]),
   ];
 }
 
@@ -156,6 +271,10 @@ function socketRule(inet: boolean): Instruction[] {
 /** The kernel reads 32 bits of these arguments as well. */
 function argument(index: number): Instruction {
   return [LOAD, 0, 0, 16 + 8 * index];
+}
+
+function upperHalf(index: number): Instruction {
+  return [LOAD, 0, 0, 20 + 8 * index];
 }
 
 function refuse(errno: number): Instruction {

@@ -1,14 +1,16 @@
 // What the settings say about the sandbox. Administrator beats flag beats user; a project may only ask for less.
 
+import { LettaError } from "@/lib/errors.ts";
 import type { SettingsStore } from "@/store/settings.ts";
 
 export type SandboxMode = "off" | "workspace" | "strict";
 export const SANDBOX_MODES: readonly SandboxMode[] = ["off", "workspace", "strict"];
 
 export interface SandboxChoice {
-  mode: SandboxMode;
+  /** `memory-subagent` is chosen by the harness alone. */
+  mode: SandboxMode | "memory-subagent";
   /** Who chose the mode, for display. */
-  source: "managed settings" | "flag" | "user settings" | "project settings" | "local settings" | "default";
+  source: "harness" | "managed settings" | "flag" | "user settings" | "project settings" | "local settings" | "default";
   network: "on" | "off";
   writableRoots: string[];
   denyRead: string[];
@@ -20,7 +22,10 @@ export interface SandboxChoice {
 
 const OTHER_NAMES: Record<string, SandboxMode> = { "workspace-write": "workspace", "read-only": "strict" };
 
-/** `fallback` is the mode when nobody chose one. */
+const NETWORKS = ["on", "off"];
+
+/** `fallback` is the mode when nobody chose one. Throws `usage` for a network that nobody can provide: who writes
+ *  "allowlist" must not believe that it is in force. A project's counts as "off", like everything it cannot loosen. */
 export function resolveSandbox(
   settings: Pick<SettingsStore, "managed" | "user" | "project" | "local">,
   { flag, fallback }: { flag?: SandboxMode; fallback: SandboxMode },
@@ -32,7 +37,7 @@ export function resolveSandbox(
     { source: "local settings", value: settings.local.sandbox ?? {} },
   ] as const;
 
-  let chosen: Pick<SandboxChoice, "mode" | "source"> = { mode: fallback, source: "default" };
+  let chosen: { mode: SandboxMode; source: SandboxChoice["source"] } = { mode: fallback, source: "default" };
   const userMode = parseMode(user.mode);
   if (userMode) chosen = { mode: userMode, source: "user settings" };
   if (flag) chosen = { mode: flag, source: "flag" };
@@ -45,9 +50,14 @@ export function resolveSandbox(
 
   const everywhere = [managed, user, ...inProject.map(({ value }) => value)];
   const network = managed.network ?? user.network;
+  if (network !== undefined && !NETWORKS.includes(network)) {
+    throw new LettaError("usage", `sandbox.network must be on or off, not "${network}"`, {
+      hint: "A list of allowed hosts is not supported: confined commands reach no proxy of letta's. Use off, and let a command out when it asks; the WebFetch tool works either way.",
+    });
+  }
   return {
     ...chosen,
-    network: network === "on" && !everywhere.some((value) => value.network === "off") ? "on" : "off",
+    network: network === "on" && !everywhere.some((value) => (value.network ?? "on") !== "on") ? "on" : "off",
     writableRoots: [...(managed.writableRoots ?? []), ...(user.writableRoots ?? [])],
     denyRead: everywhere.flatMap((value) => value.denyRead ?? []),
     failIfUnavailable: chosen.source === "flag" || everywhere.some((value) => value.failIfUnavailable === true),

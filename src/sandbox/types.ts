@@ -5,7 +5,7 @@ import type { CommandEnd } from "./report.ts";
 import type { SandboxChoice } from "./settings.ts";
 
 export interface SandboxStatus {
-  profile: "off" | "workspace" | "strict";
+  profile: SandboxChoice["mode"];
   /** `none`: commands are not confined. */
   backend: Backend["name"] | "none";
   network: "on" | "off";
@@ -18,8 +18,8 @@ export interface SandboxStatus {
 export interface Confined extends Launch {
   /** One line for the model, null when the sandbox is not to blame. Throws ToolError when it could not be set up. */
   explain(end: CommandEnd): string | null;
-  /** Call once, when the command has ended or could not be started. */
-  release(): void;
+  /** When the command has ended or could not be started. */
+  release(): unknown;
 }
 
 export interface Sandbox {

@@ -40,7 +40,12 @@ export function hardenEnv(
   env: Readonly<Record<string, string>>,
   closedRoots: readonly string[],
 ): Record<string, string> {
-  const kept = Object.entries(env).filter(([name]) => KEPT.test(name));
+  const isClosed = (path: string) => !isAbsolute(path) || closedRoots.some((root) => isBelow(path, root));
+  // Where configuration lies may not be where the agent writes.
+  const kept = Object.entries(env).filter(
+    ([name, value]) => KEPT.test(name) && !(/^XDG_/.test(name) && value.startsWith("/") && isClosed(value)),
+  );
+  const kubeconfig = env.KUBECONFIG ?? "";
   const git = GIT_SETTINGS.flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${index}`, key],
     [`GIT_CONFIG_VALUE_${index}`, value],
@@ -49,6 +54,8 @@ export function hardenEnv(
     ...Object.fromEntries(kept),
     ...FIXED,
     ...Object.fromEntries(git),
+    // Another cluster than the one a person chose would be worse than none.
+    ...(kubeconfig !== "" && { KUBECONFIG: kubeconfig.split(delimiter).some(isClosed) ? "/dev/null" : kubeconfig }),
     GIT_CONFIG_COUNT: String(GIT_SETTINGS.length),
     PATH: safePath(env.PATH ?? "/usr/local/bin:/usr/bin:/bin", closedRoots),
   };

@@ -9,7 +9,7 @@ export interface LooseCommand {
 
 /** The program's name without its directory, as `/bin/rm` and `rm.exe` both run rm. */
 export function baseName(word: string): string {
-  return word.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "");
+  return /[/\\.]/.test(word) ? word.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "") : word;
 }
 
 /** The text without quotes and backslashes: `r'm'` and `\rm` are rm. */
@@ -22,6 +22,9 @@ export function unquoted(command: string): string {
 
 /** Longer text is not scanned further: what it runs counts as unknown. */
 export const MAX_SCAN = 65_536;
+
+/** Means the same inside and outside of quotes. */
+const ORDINARY = /[^\\'"`;|&<>()\s]+/y;
 
 export function splitLoosely(whole: string): LooseCommand[] {
   const text = whole.slice(0, MAX_SCAN);
@@ -44,6 +47,12 @@ export function splitLoosely(whole: string): LooseCommand[] {
     current = { argv: [], writes: [] };
   };
   for (let at = 0; at < text.length; at++) {
+    ORDINARY.lastIndex = at;
+    if (ORDINARY.test(text)) {
+      word = (word ?? "") + text.slice(at, ORDINARY.lastIndex);
+      at = ORDINARY.lastIndex;
+      if (at >= text.length) break;
+    }
     const char = text[at]!;
     if (char === "\\" && quote !== "'") {
       at += 1;

@@ -410,7 +410,8 @@ class Parser implements Cursor {
     if (fd !== "" && operator.startsWith("&")) return null;
     this.at += whole.length;
     this.#blanks();
-    if (!this.#atWord()) throw new NotUnderstood("a redirect without its target");
+    // `#` begins a comment there, too.
+    if (!this.#atWord() || text[this.at] === "#") throw new NotUnderstood("a redirect without its target");
     const redirect: Redirect = { operator, fd, target: this.#readWord() };
     if (/^\d+$/.test(redirect.target.source) && /[<>]/.test(text[this.at] ?? ""))
       throw new NotUnderstood("a redirect without its target");

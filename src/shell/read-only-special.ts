@@ -125,3 +125,38 @@ export function findDockerReads(args: string[]): ReadOnlyResult {
   if (name === "stats" && !parsed.given.has("no-stream")) return no("docker stats: does not end");
   return { readOnly: true, reads: [], run: args };
 }
+
+const KUBECTL: Parameters<typeof parseOptions>[0] = {
+  flags: "A",
+  valued: "nloL",
+  long: ["all-namespaces", "no-headers", "show-labels", "show-kind", "ignore-not-found"],
+  longValued: ["namespace", "selector", "field-selector", "output", "label-columns", "context"],
+};
+/** What a table of these shows is no secret. Not here: secrets, and what people define themselves. */
+const KINDS = new Set(
+  "all po pod pods svc service services deploy deployment deployments rs replicaset replicasets sts statefulset statefulsets ds daemonset daemonsets job jobs cj cronjob cronjobs no node nodes ns namespace namespaces ev event events ing ingress ingresses pv persistentvolume persistentvolumes pvc persistentvolumeclaim persistentvolumeclaims sc storageclass storageclasses hpa horizontalpodautoscaler horizontalpodautoscalers ep endpoints netpol networkpolicy networkpolicies pdb poddisruptionbudget poddisruptionbudgets quota resourcequota resourcequotas cm configmap configmaps".split(
+    " ",
+  ),
+);
+
+/** Tables of `kubectl get`, from the cluster of the user's own configuration. Whole objects, descriptions and logs hold
+ *  environments, and `describe` of a config map all of it. */
+export function findKubectlReads(args: string[]): ReadOnlyResult {
+  const parsed = parseOptions(KUBECTL, args);
+  if ("why" in parsed) return no(`kubectl: ${parsed.why}`);
+  const { operands, options, beforeDashes } = parsed;
+  const [verb, kinds = "", ...names] = operands;
+  if (verb !== "get" || beforeDashes !== null) return no(`\`kubectl ${verb ?? ""}\` is not a known read-only command`);
+  const formats = options.flatMap((option, at) =>
+    option === "-o" || option === "--output"
+      ? (options[at + 1] ?? "")
+      : (/^(?:-o=?|--output=)(.+)$/.exec(option)?.[1] ?? []),
+  );
+  if (!formats.every((format) => format === "wide" || format === "name")) return no("kubectl: whole objects");
+  // A cluster such as `-Aoyaml`: its format was not looked at.
+  if (options.some((option) => /^-A./.test(option))) return no("kubectl: options in a cluster");
+  // `pods,svc`, `pod/x`: every word that names a kind.
+  const named = [...kinds.split(","), ...names.filter((name) => name.includes("/"))].map((word) => word.split("/")[0]!);
+  if (!named.every((kind) => KINDS.has(kind))) return no("kubectl: kinds that may hold secrets");
+  return { readOnly: true, reads: [], run: args };
+}

@@ -9,6 +9,8 @@ export interface ReadOnlyCommand extends OptionTable {
   max?: number;
   /** What every operand must start with. */
   prefix?: string;
+  /** What no operand may start with. */
+  notPrefix?: string;
   /** Reads the working directory when no path is given. */
   readsCwd?: boolean;
   /** Harmless with any further words: names from elsewhere may be added (`xargs`). */
@@ -73,6 +75,8 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   hostname: { operands: "none" },
   uptime: { operands: "none", flags: "ps" },
   id: { operands: "text", flags: "ugGnrz" },
+  groups: { operands: "none" },
+  free: { operands: "none", flags: "bkmghtw", long: ["human", "mega", "giga", "total", "wide"] },
   uname: { operands: "none", flags: "asrmnvpio" },
   date: {
     operands: "text",
@@ -106,6 +110,7 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
     readsCwd: true,
     flags: "adfipsughDFqNrtxvCnJ",
     valued: "LPI",
+    clusters: "flags",
     long: ["noreport", "dirsfirst", "gitignore"],
   },
   stat: {
@@ -115,7 +120,7 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
     long: ["dereference", "terse"],
     longValued: ["format", "printf"],
   },
-  file: { operands: "paths", flags: "bhiLkprN", long: ["brief", "mime", "mime-type", "mime-encoding"] },
+  file: { operands: "paths", flags: "bhiLkrN", long: ["brief", "mime", "mime-type", "mime-encoding"] },
   du: {
     operands: "paths",
     readsCwd: true,
@@ -155,8 +160,9 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   od: { operands: "paths", flags: "abcdfovx", valued: "AtNj" },
   hexdump: { operands: "paths", flags: "bCcdovx", valued: "ns" },
   // A second operand is written.
-  xxd: { operands: "paths", max: 1, flags: "bpu", valued: "clsg" },
-  strings: { operands: "paths", flags: "af", valued: "n" },
+  xxd: { operands: "paths", max: 1, clusters: "none", flags: "bpu", valued: "clsg" },
+  // `@FILE` reads options and names of files from a file.
+  strings: { operands: "paths", notPrefix: "@", flags: "af", valued: "n" },
   cksum: { operands: "paths" },
   md5sum: HASH,
   sha1sum: HASH,
@@ -172,11 +178,11 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
   grep: GREP,
   egrep: GREP,
   fgrep: GREP,
-  // Skips hidden and ignored files by default; the options that undo this are not here. `--pre` runs programs.
+  // Gets the exclusions, too: options bring hidden and ignored files back. `--pre` runs programs.
   rg: {
     operands: "pattern-then-paths",
     readsCwd: true,
-    flags: "FivwxcnNlosSHIPUqp0",
+    flags: "FivwxcnNlosSHIPUqp0u.",
     valued: "eABCmtTjdMg",
     number: true,
     long: [
@@ -190,7 +196,10 @@ export const COMMANDS: Record<string, ReadOnlyCommand> = {
       "files-without-match",
       "fixed-strings",
       "heading",
+      "hidden",
       "no-heading",
+      "no-ignore",
+      "no-ignore-vcs",
       "json",
       "line-number",
       "no-line-number",

@@ -4,9 +4,16 @@
 
 import { parseOptions } from "./options.ts";
 import { findGitReads } from "./read-only-git.ts";
-import { findDockerReads, findFindReads, findJqReads, findSedReads, findTestReads } from "./read-only-special.ts";
+import {
+  findDockerReads,
+  findFindReads,
+  findJqReads,
+  findKubectlReads,
+  findSedReads,
+  findTestReads,
+} from "./read-only-special.ts";
 import { COMMANDS, EXACT, type ReadOnlyCommand } from "./read-only-table.ts";
-import { GREP_EXCLUSIONS, isModestGlob, RIPGREP_EXCLUSIONS } from "./search-exclusions.ts";
+import { type Exclusions, GREP_EXCLUSIONS, isModestGlob, RIPGREP_EXCLUSIONS } from "./search-exclusions.ts";
 
 export type ReadOnlyResult =
   | {
@@ -19,14 +26,32 @@ export type ReadOnlyResult =
       git?: true;
       /** Of `git -C`. */
       directory?: string;
+      /** Paths that git may take from the root of its repository. */
+      tracked?: string[];
+      /** Prints the addresses of remotes. */
+      addresses?: true;
       /** Would read what is in folders, if one is named. */
       filesOnly?: true;
-      /** Reads files below its folders that are not named. */
-      searches?: true;
+      /** Reads files that are not named. */
+      searches?: Search;
     }
   | { readOnly: false; why: string };
 
-type Finder = (args: string[]) => ReadOnlyResult;
+export interface Search {
+  /** Below the folders it names, or all that the repository holds and ever held. */
+  where: "folders" | "repository";
+  /** What leaves secrets out, and further names. `run` is only harmless with it. */
+  exclusions: Exclusions;
+  /** How many words of `run` stand behind where that belongs. */
+  behind: number;
+  /** Reads through folders that have become links. */
+  followsLinks?: true;
+}
+
+/** Is there a file of this name, seen from where the command runs? Decides only how words are understood. */
+export type Exists = (path: string) => boolean;
+
+type Finder = (args: string[], exists: Exists) => ReadOnlyResult;
 
 const FINDERS: Record<string, Finder> = {
   git: findGitReads,
@@ -35,6 +60,7 @@ const FINDERS: Record<string, Finder> = {
   jq: findJqReads,
   docker: findDockerReads,
   podman: findDockerReads,
+  kubectl: findKubectlReads,
   test: findTestReads,
   "[": (args) => (args.at(-1) === "]" ? withName("[", findTestReads(args.slice(0, -1)), "]") : no("[: no `]`")),
   printf: findPrintfReads,
@@ -42,11 +68,11 @@ const FINDERS: Record<string, Finder> = {
   xargs: findXargsReads,
 };
 
-export function findReads(argv: string[]): ReadOnlyResult {
+export function findReads(argv: string[], exists: Exists): ReadOnlyResult {
   const [name = "", ...args] = argv;
   if (EXACT.has(argv.join(" "))) return { readOnly: true, reads: [], run: argv };
   const finder = Object.hasOwn(FINDERS, name) ? FINDERS[name] : undefined;
-  if (finder) return name === "[" ? finder(args) : withName(name, finder(args));
+  if (finder) return name === "[" ? finder(args, exists) : withName(name, finder(args, exists));
   const table = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   return table ? findTableReads(name, table, args) : no(`\`${name}\` is not a known read-only command`);
 }
@@ -67,6 +93,8 @@ function findTableReads(name: string, table: ReadOnlyCommand, args: string[]): R
   if (operands.length > (table.max ?? Number.POSITIVE_INFINITY)) return no(`${name}: too many operands`);
   if (table.prefix !== undefined && operands.some((word) => !word.startsWith(table.prefix!)))
     return no(`${name}: an operand changes something`);
+  if (table.notPrefix !== undefined && operands.some((word) => word.startsWith(table.notPrefix!)))
+    return no(`${name}: an operand that is no file`);
   const run = [name, ...args];
   if (table.operands === "text") return { readOnly: true, reads: [], run };
   if (table.operands === "none")
@@ -86,7 +114,7 @@ function search(
   args: string[],
   paths: string[],
   first: readonly string[],
-  exclusions: readonly string[],
+  exclusions: Exclusions,
 ): ReadOnlyResult {
   const globs = args.flatMap((arg, at) =>
     arg === "-g" || arg === "--glob" ? (args[at + 1] ?? "") : (/^(?:-g|--glob=)(.+)$/.exec(arg)?.[1] ?? []),
@@ -100,8 +128,8 @@ function search(
   return {
     readOnly: true,
     reads: paths.length === 0 ? ["."] : paths,
-    run: [name, ...first, ...options, ...exclusions, ...rest],
-    searches: true,
+    run: [name, ...first, ...options, ...rest],
+    searches: { where: "folders", exclusions, behind: rest.length },
   };
 }
 
@@ -126,7 +154,7 @@ function findNpmReads(args: string[]): ReadOnlyResult {
 const XARGS = { flags: "0rt", valued: "nLP", long: ["null", "no-run-if-empty"] };
 
 /** Only in front of what is harmless whatever words it gets. */
-function findXargsReads(args: string[]): ReadOnlyResult {
+function findXargsReads(args: string[], exists: Exists): ReadOnlyResult {
   let at = 0;
   while (at < args.length && args[at]!.startsWith("-")) at += /^-[0rt]*[nLP]$/.test(args[at]!) ? 2 : 1;
   const parsed = parseOptions(XARGS, args.slice(0, at));
@@ -135,6 +163,6 @@ function findXargsReads(args: string[]): ReadOnlyResult {
   const table = Object.hasOwn(COMMANDS, inner[0] ?? "") ? COMMANDS[inner[0]!] : undefined;
   // Without a command it is `echo`.
   if (inner.length > 0 && !table?.anyWords) return no(`xargs: \`${inner[0]}\` may do anything with the words it gets`);
-  const result = findReads(inner.length > 0 ? inner : ["echo"]);
+  const result = findReads(inner.length > 0 ? inner : ["echo"], exists);
   return result.readOnly ? { ...result, run: args } : result;
 }

@@ -14,8 +14,9 @@ export interface ShellScan {
   uncertain: boolean;
   /** Unquoted globs, as patterns (ast.ts). */
   globs: string[];
-  /** Scripts inside words that were looked at. */
+  /** Scripts inside words that were looked at, and their characters. */
   texts: number;
+  chars: number;
 }
 
 /** More inner commands are not listed; the scan is `dynamic` then. */
@@ -25,10 +26,11 @@ const MAX_WRAPPER_WORDS = 64;
 /** Words of an inner command that are listed. */
 const MAX_INNER_WORDS = 256;
 const MAX_TEXTS = 128;
+const MAX_NESTED_CHARS = 32_768;
 const MAX_DEPTH = 8;
 
 export function scanShell(command: string, parse: Parse): ShellScan {
-  const scan: ShellScan = { commands: [], dynamic: false, uncertain: !parse.ok, globs: [], texts: 0 };
+  const scan: ShellScan = { commands: [], dynamic: false, uncertain: !parse.ok, globs: [], texts: 0, chars: 0 };
   if (parse.ok) {
     addWhole(scan, parse.script, 0);
   } else {
@@ -139,7 +141,9 @@ function addWrapped(scan: ShellScan, argv: string[], depth: number): void {
 }
 
 function addText(scan: ShellScan, text: string, depth: number): void {
-  if (depth > MAX_DEPTH || ++scan.texts > MAX_TEXTS) {
+  scan.chars += text.length;
+  // What is nested is read again at each level: together no more than a long one.
+  if (depth > MAX_DEPTH || ++scan.texts > MAX_TEXTS || scan.chars > MAX_NESTED_CHARS) {
     scan.dynamic = true;
     return;
   }

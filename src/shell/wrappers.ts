@@ -10,11 +10,11 @@ interface Wrapper extends OptionTable {
   builtins?: boolean;
 }
 
+/** Not nohup: on a terminal it writes a file. */
 const WRAPPERS: Record<string, Wrapper> = {
   timeout: { valued: "ks", long: ["foreground", "preserve-status"], operands: 1 },
   nice: { valued: "n" },
   ionice: { valued: "cn" },
-  nohup: {},
   stdbuf: { valued: "ioe" },
   command: { builtins: true },
   builtin: { builtins: true },

@@ -1,15 +1,13 @@
 // Secrets an agent's commands may use by name (`$GITHUB_TOKEN`): in the OS keychain where there is one, else in a 0600
 // file. The file always holds the names, so that they can be listed without asking the keychain.
 
-import { chmodSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import * as v from "valibot";
-import { errorMessage, LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
+import { errorMessage, LettaError } from "@/lib/errors.ts";
 import { MIN_SECRET_CHARS, type SecretValue } from "@/lib/redactor.ts";
-import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
 import type { Env } from "./env.ts";
+import { type Keychain, openKeychainPlace, osKeychain } from "./keychain.ts";
 import type { Paths } from "./paths.ts";
-import { type Keychain, osKeychain, withinLimit } from "./secrets.ts";
+import { openSecretFile } from "./secret-file.ts";
 
 export interface AgentSecrets {
   /** The file: what is stored changes when it does. */
@@ -33,7 +31,6 @@ const FileSchema = v.looseObject({
   version: v.literal(1),
   agents: v.record(v.string(), v.record(v.string(), SecretSchema)),
 });
-type SecretsFile = v.InferOutput<typeof FileSchema>;
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
 /** Variables that steer programs: as a secret they would change what every command means. */
@@ -51,7 +48,13 @@ export function openAgentSecrets({
   keychain?: Keychain | null;
 }): AgentSecrets {
   const file = paths.agentSecrets;
-  let usable = keychain !== null;
+  const place = openKeychainPlace(keychain);
+  const stored = openSecretFile({
+    path: file,
+    schema: FileSchema,
+    empty: () => ({ version: 1 as const, agents: {} }),
+    redo: "set the secrets again",
+  });
   /** What the keychain gave, so that it is asked once. */
   const given = new Map<string, string>();
 
@@ -59,34 +62,23 @@ export function openAgentSecrets({
     const key = keychainName(agentId, name);
     const known = given.get(key);
     if (known !== undefined) return known;
-    if (keychain === null) throw new Error("there is no keychain here");
-    const value = await withinLimit(keychain.get(key));
+    const value = await place.get(key);
     if (value !== null) given.set(key, value);
     return value;
-  }
-
-  async function saveInKeychain(agentId: string, name: string, value: string): Promise<boolean> {
-    if (keychain === null || !usable) return false;
-    try {
-      await withinLimit(keychain.set(keychainName(agentId, name), value));
-      given.set(keychainName(agentId, name), value);
-      return true;
-    } catch {
-      usable = false; // Locked, absent or silent: the file is the place then.
-      return false;
-    }
   }
 
   return {
     file,
     get location() {
-      return usable ? "OS keychain" : file;
+      return place.usable ? "OS keychain" : file;
     },
-    names: (agentId) => Object.keys(readSecretsFile(file).agents[agentId] ?? {}).sort(),
+    names: (agentId) => Object.keys(stored.read().agents[agentId] ?? {}).sort(),
     async set(agentId, name, value) {
       checkSecret(name, value);
-      const inKeychain = await saveInKeychain(agentId, name, value);
-      await changeFile(file, (content) => {
+      const key = keychainName(agentId, name);
+      const inKeychain = await place.save(key, value);
+      if (inKeychain) given.set(key, value);
+      await stored.change((content) => {
         content.agents[agentId] = {
           ...content.agents[agentId],
           [name]: inKeychain ? { keychain: true } : { value },
@@ -94,20 +86,17 @@ export function openAgentSecrets({
       });
     },
     async unset(agentId, name) {
-      const entry = readSecretsFile(file).agents[agentId]?.[name];
+      const entry = stored.read().agents[agentId]?.[name];
       if (entry === undefined) return false;
-      await changeFile(file, (content) => {
+      await stored.change((content) => {
         delete content.agents[agentId]?.[name];
       });
       given.delete(keychainName(agentId, name));
-      if (entry.keychain && keychain !== null) {
-        const gone = (): void => {}; // An entry nobody refers to any more.
-        await withinLimit(keychain.delete(keychainName(agentId, name))).then(gone, gone);
-      }
+      if (entry.keychain) await place.forget(keychainName(agentId, name));
       return true;
     },
     async find(agentId, name) {
-      const entry = readSecretsFile(file).agents[agentId]?.[name];
+      const entry = stored.read().agents[agentId]?.[name];
       if (entry === undefined) return null;
       if (!entry.keychain) return entry.value ?? null;
       try {
@@ -120,7 +109,7 @@ export function openAgentSecrets({
       }
     },
     async list() {
-      const { agents } = readSecretsFile(file);
+      const { agents } = stored.read();
       const found = Object.entries(agents).flatMap(([agentId, secrets]) =>
         Object.entries(secrets).map(async ([name, entry]) => {
           const nothing = (): null => null; // It cannot be printed either.
@@ -156,34 +145,4 @@ function checkSecret(name: string, value: string): void {
 
 function keychainName(agentId: string, name: string): string {
   return `agent-secret/${agentId}/${name}`;
-}
-
-function readSecretsFile(file: string): SecretsFile {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return { version: 1, agents: {} };
-    throw new LettaError("storage", `cannot read ${file}: ${systemReason(error)}`, { cause: error });
-  }
-  try {
-    return v.parse(FileSchema, JSON.parse(text));
-  } catch {
-    // Not the parser's own words, which may quote a value.
-    throw new LettaError("invalid_data", `cannot use ${file}: it is damaged`, {
-      hint: "Repair the file or move it away, then set the secrets again. It was not changed.",
-    });
-  }
-}
-
-async function changeFile(file: string, change: (content: SecretsFile) => void): Promise<void> {
-  await withFileLock(file, () => {
-    const content = readSecretsFile(file);
-    change(content);
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileAtomic(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-    if (process.platform === "win32") return;
-    chmodSync(file, 0o600);
-    chmodSync(dirname(file), 0o700);
-  });
 }

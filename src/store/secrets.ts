@@ -2,13 +2,12 @@
 // The records live in `providers/auth.json` (spec 02 §3.10), which other clients read and write too: fields we do not
 // know survive, and a file that does not parse is reported and left alone.
 
-import { chmodSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import * as v from "valibot";
-import { errorMessage, LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
-import { withFileLock, writeFileAtomic } from "./atomic-file.ts";
+import { errorMessage, LettaError } from "@/lib/errors.ts";
 import type { Env } from "./env.ts";
+import { type Keychain, openKeychainPlace, osKeychain } from "./keychain.ts";
 import type { Paths } from "./paths.ts";
+import { openSecretFile } from "./secret-file.ts";
 
 /** One connected provider (spec 02 §3.10); unknown fields survive. */
 export interface ProviderRecord {
@@ -39,13 +38,6 @@ export interface Secrets {
   readonly location: string;
 }
 
-/** What `openSecrets` needs of an OS keychain. Each call may throw; none may take longer than the keychain's own prompt. */
-export interface Keychain {
-  get(name: string): Promise<string | null>;
-  set(name: string, value: string): Promise<void>;
-  delete(name: string): Promise<boolean>;
-}
-
 /** Nothing is touched before the first call. The keychain is asked only to save a key, or for a key that was saved there. */
 export function openSecrets({
   env,
@@ -57,34 +49,29 @@ export function openSecrets({
   keychain?: Keychain | null;
 }): Secrets {
   const file = paths.providerAuth;
-  let usable = keychain !== null;
-
-  async function saveInKeychain(name: string, key: string): Promise<boolean> {
-    if (keychain === null || !usable) return false;
-    try {
-      await withinLimit(keychain.set(name, key));
-      return true;
-    } catch {
-      usable = false; // Locked, absent or silent: the file is the place then.
-      return false;
-    }
-  }
+  const place = openKeychainPlace(keychain);
+  const stored = openSecretFile({
+    path: file,
+    schema: AuthFileSchema,
+    empty: () => ({ version: 1 as const, providers: {} }),
+    redo: "connect the providers again",
+  });
 
   return {
     get location() {
-      return usable ? "OS keychain" : file;
+      return place.usable ? "OS keychain" : file;
     },
 
     async listProviders() {
-      return Object.entries(readAuthFile(file).providers).map(([name, entry]) => toRecord(name, entry));
+      return Object.entries(stored.read().providers).map(([name, entry]) => toRecord(name, entry));
     },
 
     async findKey(name) {
-      const entry = readAuthFile(file).providers[name];
+      const entry = stored.read().providers[name];
       if (entry === undefined) return null;
       if (entry.auth?.keychain === true && keychain !== null) {
         try {
-          return await withinLimit(keychain.get(name));
+          return await place.get(name);
         } catch (error) {
           throw new LettaError("auth", `the OS keychain did not give the key of "${name}": ${errorMessage(error)}`, {
             cause: error,
@@ -102,8 +89,8 @@ export function openSecrets({
     },
 
     async saveProvider(record, key) {
-      const inKeychain = key !== null && (await saveInKeychain(record.name, key));
-      await changeAuthFile(file, (auth) => {
+      const inKeychain = key !== null && (await place.save(record.name, key));
+      await stored.change((auth) => {
         const before = auth.providers[record.name];
         auth.providers[record.name] = {
           ...before,
@@ -114,36 +101,19 @@ export function openSecrets({
     },
 
     async removeProvider(name) {
-      const entry = readAuthFile(file).providers[name];
+      const entry = stored.read().providers[name];
       if (entry === undefined) return false;
-      await changeAuthFile(file, (auth) => {
+      await stored.change((auth) => {
         delete auth.providers[name];
       });
-      if (entry.auth?.keychain === true && keychain !== null) {
-        await withinLimit(keychain.delete(name)).catch(ignore); // An entry nobody refers to any more.
-      }
+      if (entry.auth?.keychain === true) await place.forget(name);
       return true;
     },
   };
 }
 
-/** Null where there is none: switched off, or Linux without a desktop session. */
-export function osKeychain(env: Env): Keychain | null {
-  if (env.skipKeychain || Bun.secrets === undefined) return null;
-  if (process.platform === "linux" && env.all.DBUS_SESSION_BUS_ADDRESS === undefined) return null;
-  const service = "letta";
-  return {
-    get: (name) => Bun.secrets.get({ service, name }),
-    set: (name, value) => Bun.secrets.set({ service, name, value }),
-    delete: (name) => Bun.secrets.delete({ service, name }),
-  };
-}
-
 /** Placeholder older clients write for endpoints without a key. */
 const KEYLESS = "not-needed";
-/** A keychain that has to ask the user may take a while; one that hangs must not take us along. */
-const KEYCHAIN_LIMIT_MS = 3000;
-
 const AuthSchema = v.looseObject({
   type: v.optional(v.string()),
   key: v.optional(v.string()),
@@ -167,43 +137,6 @@ const EntrySchema = v.looseObject({
 });
 const AuthFileSchema = v.looseObject({ version: v.literal(1), providers: v.record(v.string(), EntrySchema) });
 type AuthEntry = v.InferOutput<typeof EntrySchema>;
-type AuthFile = v.InferOutput<typeof AuthFileSchema>;
-
-function readAuthFile(file: string): AuthFile {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return { version: 1, providers: {} };
-    throw new LettaError("storage", `cannot read ${file}: ${systemReason(error)}`, { cause: error });
-  }
-  try {
-    return v.parse(AuthFileSchema, JSON.parse(text));
-  } catch (error) {
-    const reason = v.isValiError(error) ? describeIssue(error.issues[0]) : "it is not JSON";
-    throw new LettaError("invalid_data", `cannot use ${file}: ${reason}`, {
-      // Not the parser's own words, which may quote a key.
-      hint: "Repair the file or move it away, then connect the providers again. It was not changed.",
-    });
-  }
-}
-
-function describeIssue(issue: v.BaseIssue<unknown>): string {
-  return `${v.getDotPath(issue) ?? "the top level"} should be ${issue.expected ?? "something else"}`;
-}
-
-async function changeAuthFile(file: string, change: (auth: AuthFile) => void): Promise<void> {
-  await withFileLock(file, () => {
-    const auth = readAuthFile(file);
-    change(auth);
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileAtomic(file, `${JSON.stringify(auth, null, 2)}\n`, { mode: 0o600 });
-    if (process.platform === "win32") return;
-    // A file somebody created with looser rights must not stay that way.
-    chmodSync(file, 0o600);
-    chmodSync(dirname(file), 0o700);
-  });
-}
 
 function toRecord(name: string, entry: AuthEntry): ProviderRecord {
   return {
@@ -236,18 +169,3 @@ function toEntry(record: ProviderRecord): AuthEntry {
     updated_at: record.updatedAt,
   };
 }
-
-/** A keychain that hangs is one that failed. */
-export async function withinLimit<T>(work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("no answer")), KEYCHAIN_LIMIT_MS);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function ignore(): void {}

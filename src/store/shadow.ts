@@ -2,10 +2,11 @@
 // under `~/.letta/local/shadow`; the table says which turn changed what. The user's git is never touched.
 
 import type { Database } from "bun:sqlite";
-import { chmodSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, rmSync, statSync, utimesSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { systemErrorCode, systemReason } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
+import { holdDirectory, openRegular } from "@/lib/held-directory.ts";
 import { replaceFile } from "@/lib/replace-file.ts";
 import { writeFileAtomic } from "./atomic-file.ts";
 import { durable } from "./db.ts";
@@ -139,7 +140,8 @@ class SqliteShadow implements ShadowStore {
     const last = changes.at(-1)!;
     const { path } = first;
     try {
-      const current = readIfThere(path);
+      const now = await readNow(path);
+      const current = now?.bytes ?? null;
       const currentSha = current === null ? null : sha256(current);
       if (first.kept && currentSha === first.before_sha) return { path, outcome: "unchanged" };
       if (currentSha !== last.after_sha && !force) {
@@ -147,7 +149,7 @@ class SqliteShadow implements ShadowStore {
       }
       const before = first.before_sha === null ? null : this.#load(first.before_sha);
       if (!first.kept || before === undefined) return { path, outcome: "not_kept" };
-      const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? first.mode;
+      const mode = now?.mode ?? first.mode;
       this.#insert(
         {
           conversationId: first.conversation_id,
@@ -155,12 +157,11 @@ class SqliteShadow implements ShadowStore {
           path,
           before: current,
           after: before,
-          mode: mode === null ? null : mode & 0o7777,
+          mode,
         },
         first.turn_id,
       );
-      await replaceFile(path, before);
-      if (before !== null && current === null && first.mode !== null) chmodSync(path, first.mode);
+      await replaceFile(path, { bytes: before, mode: first.mode ?? undefined });
       return { path, outcome: before === null ? "removed" : "restored" };
     } catch (error) {
       return { path, outcome: "failed", detail: systemReason(error) };
@@ -277,6 +278,22 @@ function toTurn(rows: ChangeRow[]): ShadowTurn {
 
 function groupByPath(rows: ChangeRow[]): ChangeRow[][] {
   return [...Map.groupBy(rows, (row) => row.path).values()];
+}
+
+/** A link where none was leads to a file that was never changed: an error. */
+async function readNow(path: string): Promise<{ bytes: Uint8Array; mode: number } | null> {
+  try {
+    using folder = holdDirectory(dirname(path));
+    const { file, info } = await openRegular(folder, basename(path));
+    try {
+      return { bytes: await file.readFile(), mode: info.mode & 0o7777 };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return null;
+    throw error;
+  }
 }
 
 function readIfThere(path: string): Uint8Array | null {

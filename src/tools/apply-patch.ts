@@ -1,12 +1,13 @@
 // Changes many files at once: everything is worked out first, then written; when a write fails, what was written before
 // it is put back.
 
-import { chmodSync, lstatSync, statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
-import { followLinks } from "@/lib/replace-file.ts";
+import { removeDirectories } from "@/lib/held-directory.ts";
 import { plural } from "@/lib/text.ts";
+import { fileKey, type Place } from "@/permissions/places.ts";
 import type { PermissionTarget } from "@/permissions/types.ts";
 import description from "./apply-patch.md" with { type: "text" };
 import { defineTool, type FileDiff, type ToolContext, type ToolResult } from "./define-tool.ts";
@@ -14,8 +15,8 @@ import { diffFile } from "./diff.ts";
 import { SHADOW_FILE_BYTES } from "./limits.ts";
 import { type PatchOperation, parsePatch } from "./patch-parse.ts";
 import { addedBytes, planUpdate } from "./patch-plan.ts";
-import { displayPath } from "./paths.ts";
-import { findFileBytes } from "./read-bytes.ts";
+import { displayPath, placeOf } from "./paths.ts";
+import { type FileBytes, findFileBytes } from "./read-bytes.ts";
 
 export const applyPatchTool = defineTool({
   name: "ApplyPatch",
@@ -47,9 +48,8 @@ export const applyPatchTool = defineTool({
 
 /** One file's way from old to new. */
 interface FileChange {
-  /** Absolute. */
-  path: string;
-  before: Uint8Array | null;
+  place: Place;
+  before: Pick<FileBytes, "bytes" | "mode"> | null;
   /** Null: it will be gone. */
   after: Uint8Array | null;
   /** Permission bits of the file it comes from, when it is moved. */
@@ -59,7 +59,7 @@ interface FileChange {
   approve(): void;
 }
 
-type PlanContext = Pick<ToolContext, "cwd" | "services" | "conversationId">;
+type PlanContext = Pick<ToolContext, "cwd" | "services" | "conversationId" | "realPaths">;
 
 /** No `~` and no variables: `$id.tsx` is a file name. */
 function patchPath(path: string, cwd: string): string {
@@ -81,84 +81,91 @@ function targetsOf(operation: PatchOperation, cwd: string): PermissionTarget[] {
 /** Every change, or a ToolError; nothing is written. */
 async function planPatch(input: string, context: PlanContext): Promise<FileChange[]> {
   const operations = parsePatch(input);
-  refuseRepeatedPaths(operations, context.cwd);
+  refuseRepeatedPaths(operations, context);
   const changes: FileChange[] = [];
   for (const operation of operations) changes.push(...(await planOperation(operation, context)));
   return changes;
 }
 
 /** Each operation sees the files as they are now, so two of them on one file would not see each other. */
-function refuseRepeatedPaths(operations: PatchOperation[], cwd: string): void {
+function refuseRepeatedPaths(operations: PatchOperation[], context: PlanContext): void {
   const seen = new Set<string>();
-  for (const path of operations.flatMap((operation) => pathsOf(operation, cwd))) {
-    const real = followLinks(path);
-    if (seen.has(real))
-      throw new ToolError(`The patch names ${path} twice. Put all changes of a file into one update.`);
-    seen.add(real);
+  for (const path of operations.flatMap((operation) => pathsOf(operation, context.cwd))) {
+    const key = fileKey(placeOf(path, context).real);
+    if (seen.has(key)) throw new ToolError(`The patch names ${path} twice. Put all changes of a file into one update.`);
+    seen.add(key);
   }
 }
 
 async function planOperation(operation: PatchOperation, context: PlanContext): Promise<FileChange[]> {
-  const [path, moved] = pathsOf(operation, context.cwd);
+  const [place, moved] = pathsOf(operation, context.cwd).map((path) => placeOf(path, context)) as [Place, Place?];
   if (operation.kind === "add") {
-    return [await planCreation(path!, addedBytes(operation.lines), `A ${operation.path}`, context)];
+    return [await planCreation(place, addedBytes(operation.lines), `A ${operation.path}`, context)];
   }
-  const { bytes, approve } = await readForPatch(path!, context);
+  const { before, approve } = await readForPatch(place, context);
   if (operation.kind === "delete") {
-    if (lstatSync(path!).isSymbolicLink())
-      throw new ToolError(`${path} is a symbolic link; a patch deletes files only. Remove it with the shell.`);
-    return [{ path: path!, before: bytes, after: null, label: `D ${operation.path}`, approve }];
+    if (lstatSync(place.lexical, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw new ToolError(`${place.lexical} is a symbolic link; a patch deletes files only. Remove it with the shell.`);
+    return [{ place, before, after: null, label: `D ${operation.path}`, approve }];
   }
-  const after = planUpdate(path!, bytes, operation.hunks);
-  if (moved === undefined) return [{ path: path!, before: bytes, after, label: `M ${operation.path}`, approve }];
+  const after = planUpdate(place.lexical, before.bytes, operation.hunks);
+  if (moved === undefined) return [{ place, before, after, label: `M ${operation.path}`, approve }];
   const creation = await planCreation(moved, after, `M ${operation.moveTo}`, context);
-  const mode = statSync(path!).mode & 0o7777;
   return [
-    { ...creation, mode },
-    { path: path!, before: bytes, after: null, approve },
+    { ...creation, mode: before.mode },
+    { place, before, after: null, approve },
   ];
 }
 
-async function planCreation(path: string, after: Uint8Array, label: string, { cwd }: PlanContext): Promise<FileChange> {
-  if (await findFileBytes(path, limits(cwd)))
-    throw new ToolError(`The file exists already, so the patch cannot create it: ${path}. Nothing was changed.`);
-  return { path, before: null, after, label, approve: () => {} };
+async function planCreation(place: Place, after: Uint8Array, label: string, { cwd }: PlanContext): Promise<FileChange> {
+  if (await findFileBytes(place, limits(cwd)))
+    throw new ToolError(
+      `The file exists already, so the patch cannot create it: ${place.lexical}. Nothing was changed.`,
+    );
+  return { place, before: null, after, label, approve: () => {} };
 }
 
 /** Refuses, once, a file that changed since this conversation last saw it: the patch may be made for older lines. The
  *  lines are evidence themselves, so a second attempt goes by them alone. */
 async function readForPatch(
-  path: string,
+  place: Place,
   { cwd, services, conversationId }: PlanContext,
-): Promise<{ bytes: Uint8Array; approve(): void }> {
-  const file = await findFileBytes(path, limits(cwd));
-  if (!file) throw new ToolError(`File does not exist: ${path} (current directory: ${cwd}). Nothing was changed.`);
-  const approve = (): void => services.files.markSeen(conversationId, path, file.seen);
-  const seen = services.files.findSeen(conversationId, path);
-  if (seen && seen.sha256 !== file.seen.sha256) {
+): Promise<{ before: FileBytes; approve(): void }> {
+  const { lexical } = place;
+  const before = await findFileBytes(place, limits(cwd));
+  if (!before) throw new ToolError(`File does not exist: ${lexical} (current directory: ${cwd}). Nothing was changed.`);
+  const approve = (): void => services.files.markSeen(conversationId, place, before.seen);
+  const seen = services.files.findSeen(conversationId, place);
+  if (seen && seen.sha256 !== before.seen.sha256) {
     approve();
     throw new ToolError(
-      `The file has changed on disk since you last saw it: ${path}. Look at it again first. Nothing was changed.`,
+      `The file has changed on disk since you last saw it: ${lexical}. Look at it again first. Nothing was changed.`,
     );
   }
-  return { bytes: file.bytes, approve };
+  return { before, approve };
 }
 
 function limits(cwd: string) {
   return { maxBytes: SHADOW_FILE_BYTES, tooLarge: "Change it with the shell.", cwd };
 }
 
+/** What was begun, and the directories it made. */
+interface Begun {
+  change: FileChange;
+  made: string[];
+}
+
 /** Deletions last: they are what cannot be half undone. */
 async function writeAll(changes: FileChange[], context: ToolContext): Promise<void> {
   const { files } = context.services;
   const ordered = [...changes].sort((a, b) => Number(a.after === null) - Number(b.after === null));
-  const done: { change: FileChange; mode: number | undefined }[] = [];
+  const done: Begun[] = [];
   for (const change of ordered) {
+    const begun: Begun = { change, made: [] };
     try {
       // Also what fails may have begun.
-      done.push({ change, mode: statSync(change.path, { throwIfNoEntry: false })?.mode });
-      await files.write(context, change.path, change.after);
-      if (change.mode !== undefined) chmodSync(change.path, change.mode);
+      done.push(begun);
+      begun.made = await files.write(context, change.place, { bytes: change.after, mode: change.mode });
     } catch (error) {
       const left = await rollBack(done, context);
       const rest = left.length === 0 ? "Nothing was changed." : `These could not be put back: ${left.join(", ")}.`;
@@ -168,19 +175,19 @@ async function writeAll(changes: FileChange[], context: ToolContext): Promise<vo
 }
 
 /** Returns the files that are not as they were. */
-async function rollBack(
-  done: { change: FileChange; mode: number | undefined }[],
-  context: ToolContext,
-): Promise<string[]> {
+async function rollBack(done: Begun[], context: ToolContext): Promise<string[]> {
   const left: string[] = [];
-  for (const { change, mode } of done.reverse()) {
+  // What failed is looked at last: it may be below a file that is about to go.
+  const [failed, ...finished] = done.toReversed();
+  for (const { change, made } of [...finished, failed!]) {
+    const { place, before } = change;
     try {
-      const now = await findFileBytes(change.path, limits(context.cwd));
-      if (isSame(now?.bytes ?? null, change.before)) continue;
-      await context.services.files.write(context, change.path, change.before);
-      if (change.after === null && mode !== undefined) chmodSync(change.path, mode & 0o7777);
+      const now = await findFileBytes(place, limits(context.cwd));
+      if (!isSame(now?.bytes ?? null, before?.bytes ?? null))
+        await context.services.files.write(context, place, { bytes: before?.bytes ?? null, mode: before?.mode });
+      removeDirectories(made);
     } catch (error) {
-      left.push(`${change.path} (${errorMessage(error)})`);
+      left.push(`${place.lexical} (${errorMessage(error)})`);
     }
   }
   return left;
@@ -191,7 +198,7 @@ function isSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
 }
 
 function diffsOf(changes: FileChange[]): Promise<FileDiff[]> {
-  return Promise.all(changes.map(({ path, before, after }) => diffFile(path, before, after)));
+  return Promise.all(changes.map(({ place, before, after }) => diffFile(place.lexical, before?.bytes ?? null, after)));
 }
 
 async function describe(changes: FileChange[], cwd: string): Promise<ToolResult> {
@@ -199,7 +206,7 @@ async function describe(changes: FileChange[], cwd: string): Promise<ToolResult>
   const labels = changes.flatMap(({ label }) => label ?? []);
   const added = diff.reduce((sum, file) => sum + file.added, 0);
   const removed = diff.reduce((sum, file) => sum + file.removed, 0);
-  const what = labels.length === 1 ? displayPath(changes[0]!.path, cwd) : plural(labels.length, "file");
+  const what = labels.length === 1 ? displayPath(changes[0]!.place.lexical, cwd) : plural(labels.length, "file");
   return {
     status: "success",
     output: `Success. Updated the following files:\n${labels.join("\n")}`,

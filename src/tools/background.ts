@@ -1,16 +1,6 @@
 // Background shells of this process: their log files, their end, and the one notification each of them gives.
 
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-} from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
 import { formatCount, takeTail } from "@/lib/text.ts";
@@ -137,13 +127,8 @@ class ShellTasks implements BackgroundTasks {
     if (available <= 0) return { text: "", nextOffset: offset };
     const bytes = Buffer.alloc(available);
     try {
-      const fd = openSync(entry.task.outputFile, "r");
-      try {
-        const length = completeCharacters(bytes.subarray(0, readSync(fd, bytes, 0, available, offset)));
-        return { text: bytes.toString("utf8", 0, length), nextOffset: offset + length };
-      } finally {
-        closeSync(fd);
-      }
+      const length = completeCharacters(bytes.subarray(0, entry.log.read(bytes, offset)));
+      return { text: bytes.toString("utf8", 0, length), nextOffset: offset + length };
     } catch {
       return { text: takeTail(entry.tail, available), nextOffset: entry.log.size }; // The log is gone; memory has the end.
     }
@@ -222,10 +207,10 @@ class ShellTasks implements BackgroundTasks {
   #openDirectory(): string {
     if (this.env.scratchpad === undefined) {
       removeOldLogs(this.env.tmpdir);
-      return mkdtempSync(join(this.env.tmpdir, LOGS_PREFIX));
+      return realpathSync(mkdtempSync(join(this.env.tmpdir, LOGS_PREFIX)));
     }
     mkdirSync(this.env.scratchpad, { recursive: true, mode: 0o700 });
-    return this.env.scratchpad;
+    return realpathSync(this.env.scratchpad);
   }
 
   #end(entry: Entry, code: number | null): void {

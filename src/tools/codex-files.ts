@@ -4,6 +4,7 @@ import { type Dirent, readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { findChild, type HeldDirectory, holdDirectory } from "@/lib/held-directory.ts";
 import { formatCount, plural, takeHead } from "@/lib/text.ts";
 import { adaptTool } from "./adapt-tool.ts";
 import { defineTool, type ToolContext } from "./define-tool.ts";
@@ -20,7 +21,7 @@ import {
   READ_CHARS,
   READ_LINES,
 } from "./limits.ts";
-import { contextPath, displayPath, escapeControls } from "./paths.ts";
+import { contextPath, contextPlace, displayPath, escapeControls } from "./paths.ts";
 import { readSeen } from "./read.ts";
 import { decodeTextFile } from "./text-file.ts";
 
@@ -51,8 +52,8 @@ export const codexReadFileTool = defineTool({
   resource: ({ file_path }, context) => ({ kind: "read", path: contextPath(file_path, context) }),
   title: ({ file_path }, cwd) => displayPath(file_path, cwd),
   run: async ({ file_path, offset, limit, mode, indentation }, context) => {
-    const path = contextPath(file_path, context);
-    const lines = decodeTextFile((await readSeen(path, context)).bytes, path).text.split(/\r?\n/);
+    const place = contextPlace(file_path, context);
+    const lines = decodeTextFile((await readSeen(place, context)).bytes, place.lexical).text.split(/\r?\n/);
     if (lines.at(-1) === "") lines.pop();
     const anchor = mode === "indentation" ? (indentation?.anchor_line ?? offset) : offset;
     if (anchor > lines.length)
@@ -116,9 +117,10 @@ export const listDirTool = defineTool({
   resource: () => ({ kind: "read" }),
   title: ({ dir_path }, cwd) => displayPath(dir_path, cwd),
   run: async ({ dir_path, offset, limit, depth }, context) => {
-    const root = contextPath(dir_path, context);
+    const { lexical: root, real } = contextPlace(dir_path, context);
     const rows: string[] = [];
-    collect(root, { level: 0, depth, rows }, context);
+    using folder = holdRoot(root, real);
+    collect({ folder, path: root }, { level: 0, depth, rows }, context);
     if (rows.length > 0 && offset > rows.length)
       throw new ToolError(`offset ${offset} is beyond the end: there are ${rows.length} entries.`);
     const shown = rows.slice(offset - 1, offset - 1 + limit);
@@ -135,19 +137,21 @@ export const listDirTool = defineTool({
 
 /** Depth first, so that a page never has children without their parent. */
 function collect(
-  directory: string,
+  { folder, path }: { folder: HeldDirectory; path: string },
   { level, depth, rows }: { level: number; depth: number; rows: string[] },
   context: ToolContext,
 ): void {
-  const entries = entriesOf(directory, level === 0)
-    .filter((entry) => !context.services.isHidden(join(directory, entry.name)))
+  const entries = entriesIn(folder, path, level === 0)
+    .filter((entry) => !context.services.isHidden(join(path, entry.name)))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   const indent = "  ".repeat(level);
   for (const entry of entries.slice(0, LIST_DIR_CHILDREN)) {
     if (rows.length >= LIST_DIR_COLLECTED) return;
     rows.push(`${indent}${takeHead(escapeControls(entry.name), CODEX_NAME_CHARS)}${suffixOf(entry)}`);
     if (entry.isDirectory() && level + 1 < depth) {
-      collect(join(directory, entry.name), { level: level + 1, depth, rows }, context);
+      using child = findChild(folder, entry.name);
+      const inner = { level: level + 1, depth, rows };
+      if (child) collect({ folder: child, path: join(path, entry.name) }, inner, context);
     }
   }
   const more = entries.length - LIST_DIR_CHILDREN;
@@ -160,13 +164,21 @@ function suffixOf(entry: Dirent): string {
   return entry.isFile() ? "" : "?";
 }
 
-/** Below the root, what cannot be read is shown without its content. */
-function entriesOf(path: string, isRoot: boolean): Dirent[] {
+function holdRoot(path: string, real: string): HeldDirectory {
   try {
-    return readdirSync(path, { withFileTypes: true });
+    return holdDirectory(real);
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOTDIR") throw new ToolError(`Not a directory: ${path}.`);
+    throw fileError(error, path);
+  }
+}
+
+/** Below the root, what cannot be read is shown without its content. */
+function entriesIn(folder: HeldDirectory, path: string, isRoot: boolean): Dirent[] {
+  try {
+    return readdirSync(folder.at(), { withFileTypes: true });
   } catch (error) {
     if (!isRoot) return [];
-    if (systemErrorCode(error) === "ENOTDIR") throw new ToolError(`Not a directory: ${path}.`);
     throw fileError(error, path);
   }
 }

@@ -4,7 +4,7 @@
 import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
-import type { PermissionTarget, ProvenCommand, RuleSuggestion } from "@/permissions/types.ts";
+import type { PermissionTarget, ProvenCommand, RealPaths, RuleSuggestion } from "@/permissions/types.ts";
 import type { FollowUp } from "@/store/journal.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
@@ -28,8 +28,12 @@ export interface ToolContext {
   cwd: string;
   signal: AbortSignal;
   services: ToolServices;
+  /** Where the paths of the call were when it was decided (`contextPlace`). Undefined: nobody decided about it. */
+  realPaths?: RealPaths;
   /** Shell tools run this in the place of what the model wrote: it was allowed because this only reads. */
   proven?: ProvenCommand;
+  /** The targets the decision was about; absent when a call is made without one. */
+  allowedFor?: readonly PermissionTarget[];
   /** Live output for people (shell tools); never what the model reads. */
   onOutput(text: string): void;
 }
@@ -91,7 +95,10 @@ export interface Tool<Args = never> {
   /** Short subject for people: a path relative to cwd, a command. One line. */
   title(args: Args, cwd: string): string;
   /** What the call would change, for the approval; absent for tools that change no file. */
-  preview?(args: Args, context: Pick<ToolContext, "cwd" | "services" | "conversationId">): Promise<FileDiff[]>;
+  preview?(
+    args: Args,
+    context: Pick<ToolContext, "cwd" | "services" | "conversationId" | "realPaths">,
+  ): Promise<FileDiff[]>;
   /** A person must always answer (questions, plans); an allow rule is not enough. */
   readonly alwaysAsk: boolean;
   /** Rules a person may add while answering, instead of those that would spare the question. For `alwaysAsk` only. */
@@ -102,6 +109,8 @@ export interface Tool<Args = never> {
   readonly usesSkills?: boolean;
   /** The tool as one request offers it, or null when it has no use there. Absent: always as it is. */
   offer?(offer: ToolOffer): AnyTool | null;
+  /** What it brings comes between turns: left out where the process ends with its turn. */
+  readonly resident?: boolean;
   /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
   run(args: Args, context: ToolContext): Promise<ToolResult | string>;
 }
@@ -127,7 +136,8 @@ export interface ToolSpec<Schema extends GenericSchema> {
   interactive?: boolean;
   usesSkills?: boolean;
   /** The schema that one request sends, or null to leave the tool out of it. */
-  offer?: (offer: ToolOffer, parameters: Record<string, unknown>) => Record<string, unknown> | null;
+  parametersFor?: (offer: ToolOffer, parameters: Record<string, unknown>) => Record<string, unknown> | null;
+  resident?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
 }
 
@@ -155,12 +165,13 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
     ...(spec.suggestions && { suggestions: spec.suggestions }),
     interactive: spec.interactive ?? false,
     ...(spec.usesSkills && { usesSkills: true }),
-    ...(spec.offer && {
+    ...(spec.parametersFor && {
       offer(this: AnyTool, offer: ToolOffer) {
-        const own = spec.offer?.(offer, this.parameters) ?? null;
+        const own = spec.parametersFor?.(offer, this.parameters) ?? null;
         return own && Object.create(this, { parameters: { value: own, enumerable: true } });
       },
     }),
+    ...(spec.resident && { resident: true }),
     run: spec.run,
   };
 }

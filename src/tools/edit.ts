@@ -20,8 +20,8 @@ export const editTool = defineTool({
   targets: ({ file_path }, context) => [{ kind: "file", family: "Edit", path: contextPath(file_path, context) }],
   resource: ({ file_path }, context) => ({ kind: "write", path: contextPath(file_path, context) }),
   title: ({ file_path }, cwd) => displayPath(file_path, cwd),
-  preview: (args, context) => previewChange(contextPath(args.file_path, context), planOf([toEdit(args)]), context),
-  run: (args, context) => applyChange(contextPath(args.file_path, context), planOf([toEdit(args)]), context),
+  preview: (args, context) => previewChange(args.file_path, planOf([toEdit(args)]), context),
+  run: (args, context) => applyChange(args.file_path, planOf([toEdit(args)]), context),
 });
 
 export function toEdit(args: { old_string: string; new_string: string; replace_all: boolean }): Edit {

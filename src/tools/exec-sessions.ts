@@ -8,6 +8,7 @@ import type { OutputReader, SecretGuard } from "./secret-guard.ts";
 import type { AdoptedTask, BackgroundTasks, TaskOwner } from "./services.ts";
 import type { RunningShell, ShellCommand, Shells } from "./shell.ts";
 import { liveOutput } from "./shell-run.ts";
+import { continueLine } from "./typed-text.ts";
 
 export interface ExecSessions {
   /** Throws ToolError when it cannot be started, or too many tasks run. */
@@ -24,6 +25,12 @@ export interface ExecSession {
   readonly isHeld: boolean;
   readonly hasTerminal: boolean;
   readonly outputFile: string;
+  /** It runs in a sandbox. */
+  readonly confined: boolean;
+  /** Where it was started; it may have gone elsewhere. */
+  readonly cwd: string;
+  /** What was typed since the last Enter: the next text continues it. */
+  readonly openLine: string;
   /** Resolves when it ended, the time passed, or the signal aborted. Output goes to people meanwhile. */
   wait(timeoutMs: number, watch: Pick<ToolContext, "signal" | "onOutput">): Promise<void>;
   /** What it wrote since the last call. Once it has ended, the session is over with this. */
@@ -57,6 +64,8 @@ class ShellSession implements ExecSession {
   readonly id: number;
   exitCode: number | undefined;
   isHeld = false;
+  openLine = "";
+  readonly cwd: string;
   readonly #shell: RunningShell;
   readonly #task: AdoptedTask;
   readonly #text: OutputReader;
@@ -70,6 +79,7 @@ class ShellSession implements ExecSession {
     { shells, background, secrets }: ExecSessionsDeps,
     private readonly onOver: () => void,
   ) {
+    this.cwd = command.cwd;
     this.#text = secrets.openOutput();
     const early: Uint8Array[] = [];
     let take = (bytes: Uint8Array): void => void early.push(bytes);
@@ -97,6 +107,9 @@ class ShellSession implements ExecSession {
   get hasTerminal(): boolean {
     return this.#shell.write !== undefined;
   }
+  get confined(): boolean {
+    return this.#shell.confined;
+  }
   get outputFile(): string {
     return this.#task.task.outputFile;
   }
@@ -117,7 +130,9 @@ class ShellSession implements ExecSession {
   }
 
   take(): string {
-    const text = takeTail(this.#unread + this.#text.takeOpenLine(), EXEC_UNREAD_CHARS);
+    const isOver = this.exitCode !== undefined && !this.isHeld;
+    const rest = isOver ? this.#text.finish().text : this.#text.takeOpenLine();
+    const text = takeTail(this.#unread + rest, EXEC_UNREAD_CHARS);
     this.#unread = "";
     if (this.exitCode !== undefined) this.onOver();
     return text;
@@ -128,6 +143,7 @@ class ShellSession implements ExecSession {
   }
 
   write(text: string): void {
+    this.openLine = continueLine(this.openLine, text);
     this.#shell.write?.(text);
   }
 

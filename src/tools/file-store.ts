@@ -1,10 +1,10 @@
 // Files as the tools of a conversation see them: what was seen of each file, and writes that cannot be lost or torn.
 
-import { realpathSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
 import { errorMessage, LettaError, systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
-import { followLinks, replaceFile } from "@/lib/replace-file.ts";
+import { type HeldDirectory, openRegular, statIn } from "@/lib/held-directory.ts";
+import { replaceFile } from "@/lib/replace-file.ts";
+import { fileKey } from "@/permissions/places.ts";
 import type { ShadowChange, ShadowStore } from "@/store/shadow.ts";
 import { SEEN_FILES, SHADOW_FILE_BYTES } from "./limits.ts";
 import type { FileStore, SeenFile } from "./services.ts";
@@ -12,10 +12,10 @@ import type { FileStore, SeenFile } from "./services.ts";
 export function createFileStore({ shadow }: { shadow: ShadowStore | null }): FileStore {
   /** Newest last. One map for all conversations bounds memory in a resident process. */
   const seen = new Map<string, SeenFile>();
-  const keyOf = (conversationId: string, path: string): string => `${conversationId}\0${realPath(path)}`;
+  const keyOf = (conversationId: string, real: string): string => `${conversationId}\0${fileKey(real)}`;
 
-  const markSeen: FileStore["markSeen"] = (conversationId, path, file) => {
-    const key = keyOf(conversationId, path);
+  const markSeen: FileStore["markSeen"] = (conversationId, { real }, file) => {
+    const key = keyOf(conversationId, real);
     seen.delete(key);
     seen.set(key, file);
     if (seen.size > SEEN_FILES) seen.delete(seen.keys().next().value!);
@@ -23,19 +23,20 @@ export function createFileStore({ shadow }: { shadow: ShadowStore | null }): Fil
 
   return {
     markSeen,
-    findSeen: (conversationId, path) => seen.get(keyOf(conversationId, path)),
-    write: async ({ conversationId, turnId }, path, bytes) => {
-      const target = followLinks(path);
+    findSeen: (conversationId, { real }) => seen.get(keyOf(conversationId, real)),
+    write: async ({ conversationId, turnId }, place, { bytes, mode }) => {
       try {
-        const old = await readOld(target);
-        await keep(shadow, { conversationId, turnId, path: target, before: old.bytes, after: bytes, mode: old.mode });
-        await replaceFile(target, bytes);
-        const now = bytes === null ? null : await stat(target);
-        if (now && bytes)
-          markSeen(conversationId, path, { mtimeMs: now.mtimeMs, size: now.size, sha256: sha256(bytes) });
-        else seen.delete(keyOf(conversationId, path));
+        const { made, stat } = await replaceFile(place.real, { bytes, mode }, async (folder, name) => {
+          const old = await readOld(folder, name);
+          const change = { conversationId, turnId, path: place.real, after: bytes };
+          await keep(shadow, { ...change, before: old.bytes, mode: old.mode });
+        });
+        if (stat && bytes)
+          markSeen(conversationId, place, { mtimeMs: stat.mtimeMs, size: stat.size, sha256: sha256(bytes) });
+        else seen.delete(keyOf(conversationId, place.real));
+        return made;
       } catch (error) {
-        throw fileError(error, path);
+        throw fileError(error, place.lexical);
       }
     },
   };
@@ -55,6 +56,8 @@ export function fileError(error: unknown, path: string, cwd?: string): unknown {
     EROFS: `Read-only file system: ${path}`,
     ENAMETOOLONG: `File name too long: ${path}`,
     ELOOP: `Too many symbolic links: ${path}`,
+    ENOTREG: `This is a device, pipe or socket, not a regular file: ${path}.`,
+    EPATHCHANGED: `The path changed while it was used: ${path} leads to another place than the one that was decided about. It was not touched.`,
   };
   // An error without a code is a bug of ours, or already a ToolError.
   if (code === undefined || error instanceof LettaError) return error;
@@ -74,22 +77,18 @@ async function keep(shadow: ShadowStore | null, change: ShadowChange): Promise<v
 }
 
 /** The bytes that will be replaced; null for a new file and for one too large to keep. */
-async function readOld(target: string): Promise<{ bytes: Uint8Array | null | "too large"; mode: number | null }> {
+async function readOld(
+  folder: HeldDirectory,
+  name: string,
+): Promise<{ bytes: Uint8Array | null | "too large"; mode: number | null }> {
+  if (statIn(folder, name) === null) return { bytes: null, mode: null };
+  const {
+    file,
+    info: { size, mode },
+  } = await openRegular(folder, name);
   try {
-    const info = await stat(target);
-    if (!info.isFile()) throw Object.assign(new Error("not a file"), { code: "EISDIR" });
-    const mode = info.mode & 0o7777;
-    return { bytes: info.size > SHADOW_FILE_BYTES ? "too large" : await readFile(target), mode };
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return { bytes: null, mode: null };
-    throw error;
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path; // Not there (any more); the lexical path is as good a key as any.
+    return { bytes: size > SHADOW_FILE_BYTES ? "too large" : await file.readFile(), mode: mode & 0o7777 };
+  } finally {
+    await file.close();
   }
 }

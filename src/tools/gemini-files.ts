@@ -82,8 +82,8 @@ export const replaceTool = defineTool({
   targets: ({ file_path }, context) => [{ kind: "file", family: "Edit", path: contextPath(file_path, context) }],
   resource: ({ file_path }, context) => ({ kind: "write", path: contextPath(file_path, context) }),
   title: (args, cwd) => editTool.title({ ...args, replace_all: false }, cwd),
-  preview: (args, context) => previewChange(contextPath(args.file_path, context), planReplace(args), context),
-  run: (args, context) => applyChange(contextPath(args.file_path, context), planReplace(args), context),
+  preview: (args, context) => previewChange(args.file_path, planReplace(args), context),
+  run: (args, context) => applyChange(args.file_path, planReplace(args), context),
 });
 
 export const listDirectoryTool = adaptTool(lsTool, {

@@ -6,8 +6,8 @@ import { plural } from "@/lib/text.ts";
 import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import description from "./glob.md" with { type: "text" };
 import { GLOB_PATHS } from "./limits.ts";
-import { contextPath, escapeControls } from "./paths.ts";
-import { checkDirectory, type ListOptions, listFiles, PLAIN_NOTE } from "./search.ts";
+import { contextPath, escapeControls, placeOf } from "./paths.ts";
+import { holdSearchRoot, keepReal, type ListOptions, listFiles, PLAIN_NOTE } from "./search.ts";
 
 export const globTool = defineTool({
   name: "Glob",
@@ -32,15 +32,16 @@ export async function runGlob(
   { anyCase = false, ...options }: GlobOptions = {},
 ): Promise<ToolResult> {
   const { root, pattern } = searchOf(args, context);
-  checkDirectory(root);
-  const files = await listFiles(root, context, options);
+  using folder = holdSearchRoot(placeOf(root, context));
+  const files = await listFiles(folder, context, options);
   const folded = (text: string): string => (anyCase ? text.toLowerCase() : text);
   const glob = new Bun.Glob(folded(pattern));
   const visible = (path: string): boolean => !context.services.isHidden(join(root, path));
   const found = files.paths.filter((path) => glob.match(folded(path)) && visible(path)).sort();
-  if (found.length === 0) return { status: "success", output: "No files found", summary: "0 files" };
-  const lines = found.slice(0, GLOB_PATHS).map((path) => escapeControls(join(root, path)));
-  if (found.length > lines.length || files.cut)
+  const shown = keepReal(folder, found.slice(0, GLOB_PATHS));
+  if (shown.length === 0) return { status: "success", output: "No files found", summary: "0 files" };
+  const lines = shown.map((path) => escapeControls(join(root, path)));
+  if (found.length > GLOB_PATHS || files.cut)
     lines.push("", `[Showing ${lines.length} files; there are more. Narrow the pattern.]`);
   if (files.plain) lines.push("", PLAIN_NOTE);
   return { status: "success", output: lines.join("\n"), summary: plural(found.length, "file") };

@@ -1,32 +1,42 @@
 // Grep where ripgrep cannot run: slower, JavaScript regular expressions, no .gitignore. Gives the same records.
 
-import { readFileSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import type { FileHandle } from "node:fs/promises";
+import { join } from "node:path";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
+import { type HeldDirectory, openRegular } from "@/lib/held-directory.ts";
 import type { ToolContext } from "./define-tool.ts";
-import type { GrepArgs, GrepRecord } from "./grep.ts";
+import type { GrepArgs, GrepRecord, SearchRoot } from "./grep.ts";
 import { relativePath } from "./paths.ts";
 import { walkFiles } from "./search.ts";
 
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 
-export function grepWithoutRipgrep(args: GrepArgs, path: string, { cwd, signal }: ToolContext): GrepRecord[] {
+export async function grepWithoutRipgrep(
+  args: GrepArgs,
+  { place, folder, file }: SearchRoot,
+  { cwd, signal }: ToolContext,
+): Promise<GrepRecord[]> {
   if (args.type !== undefined) throw new ToolError("`type` needs ripgrep, which is not available; use `glob`.");
   const pattern = compile(args);
-  const glob = args.glob === undefined ? null : new Bun.Glob(args.glob.includes("/") ? args.glob : `**/${args.glob}`);
-  const files = statSync(path).isDirectory() ? walkFiles(path, signal).sort() : [""];
   const records: GrepRecord[] = [];
-  for (const file of files) {
+  const search = (inside: string, bytes: Buffer | null): void => {
+    if (bytes === null || bytes.includes(0)) return;
+    const absolute = join(place.lexical, inside);
+    const where = { file: absolute, inside, path: relativePath(absolute, cwd) };
+    records.push(...searchText(bytes.toString("utf8"), pattern, args).map((hit) => ({ ...where, ...hit })));
+  };
+  if (file) search("", await readBounded(file));
+  if (!folder) return records;
+  const glob = args.glob === undefined ? null : new Bun.Glob(toBunGlob(args.glob));
+  for (const { path, folder: within, name } of walkFiles(folder, signal)) {
     signal.throwIfAborted();
-    if (glob && !glob.match(file || basename(path))) continue;
-    const absolute = join(path, file);
-    const text = readText(absolute);
-    if (text !== null) {
-      const place = { file: absolute, path: relativePath(absolute, cwd) };
-      records.push(...searchText(text, pattern, args).map((hit) => ({ ...place, ...hit })));
-    }
+    if (!glob || glob.match(path)) search(path, await readIn(within, name));
   }
   return records;
+}
+
+function toBunGlob(glob: string): string {
+  return glob.includes("/") ? glob.replace(/^\//, "") : `**/${glob}`;
 }
 
 function compile(args: GrepArgs): RegExp {
@@ -73,13 +83,16 @@ function linesOfMatches(text: string, pattern: RegExp): number[] {
   return [...lines];
 }
 
-/** Null for what is binary, too large or unreadable. */
-function readText(path: string): string | null {
+/** Null for what is too large or unreadable. */
+async function readIn(folder: HeldDirectory, name: string): Promise<Buffer | null> {
   try {
-    if (statSync(path).size > MAX_FILE_BYTES) return null;
-    const bytes = readFileSync(path);
-    return bytes.includes(0) ? null : bytes.toString("utf8");
+    const { file } = await openRegular(folder, name);
+    return await readBounded(file).finally(() => file.close());
   } catch {
     return null;
   }
+}
+
+async function readBounded(file: FileHandle): Promise<Buffer | null> {
+  return (await file.stat()).size > MAX_FILE_BYTES ? null : file.readFile();
 }

@@ -4,12 +4,14 @@ import { type Dirent, readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { holdDirectory } from "@/lib/held-directory.ts";
 import { formatCount, plural } from "@/lib/text.ts";
+import type { Place } from "@/permissions/places.ts";
 import { defineTool } from "./define-tool.ts";
 import { fileError } from "./file-store.ts";
 import { LS_ENTRIES } from "./limits.ts";
 import description from "./ls.md" with { type: "text" };
-import { contextPath, displayPath, escapeControls } from "./paths.ts";
+import { contextPath, contextPlace, displayPath, escapeControls } from "./paths.ts";
 
 export const lsTool = defineTool({
   name: "LS",
@@ -22,9 +24,10 @@ export const lsTool = defineTool({
   resource: () => ({ kind: "read" }),
   title: ({ path }, cwd) => displayPath(path, cwd),
   run: async ({ path, ignore }, context) => {
-    const directory = contextPath(path, context);
+    const place = contextPlace(path, context);
+    const directory = place.lexical;
     const globs = ignore.map((pattern) => new Bun.Glob(pattern));
-    const names = listDirectory(directory)
+    const names = listDirectory(place)
       .filter((entry) => !globs.some((glob) => glob.match(entry.name)))
       .filter((entry) => !context.services.isHidden(join(directory, entry.name)))
       .sort((a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || (a.name < b.name ? -1 : 1))
@@ -41,9 +44,10 @@ export const lsTool = defineTool({
   },
 });
 
-function listDirectory(path: string): Dirent[] {
+function listDirectory({ lexical: path, real }: Place): Dirent[] {
   try {
-    return readdirSync(path, { withFileTypes: true });
+    using folder = holdDirectory(real);
+    return readdirSync(folder.at(), { withFileTypes: true });
   } catch (error) {
     if (systemErrorCode(error) === "ENOTDIR") throw new ToolError(`Not a directory: ${path}. Use Read.`);
     if (systemErrorCode(error) === "ENOENT") throw new ToolError(`Directory does not exist: ${path}`);

@@ -32,6 +32,7 @@ export function watchSocket(url: URL, protocols: string[], onLine: (line: string
   socket.addEventListener("close", ({ code }) => exited.resolve(code === 1000 || code === 1005 ? 0 : code));
   socket.addEventListener("error", () => exited.resolve(1));
   return {
+    confined: false,
     pid: 0,
     exited: exited.promise,
     closed: exited.promise.then(() => {}),

@@ -10,7 +10,9 @@ import { MONITOR_TIMEOUT_MS } from "./limits.ts";
 import description from "./monitor.md" with { type: "text" };
 import { MonitorEvents } from "./monitor-events.ts";
 import { parseSocketUrl, watchSocket } from "./monitor-source.ts";
-import type { AdoptedTask } from "./services.ts";
+import { OutputFile } from "./output-file.ts";
+import type { OutputReader } from "./secret-guard.ts";
+import type { AdoptedTask, ToolServices } from "./services.ts";
 import type { RunningShell } from "./shell.ts";
 import { checkCommandText } from "./shell-checks.ts";
 import { asProven } from "./shell-run.ts";
@@ -36,25 +38,29 @@ export const monitorTool = defineTool({
       : [{ kind: "url", url: source.url.href }];
   },
   title: (args) => args.description,
-  // Its events come between turns: a run that ends with its answer would never see one.
-  interactive: true,
+  // A run that ends with its answer would end the watch before most events; a command in the background and TaskOutput
+  // serve there.
+  resident: true,
   run: async (args, context) => {
     const { services, agentId, conversationId } = context;
     const source = sourceOf(args);
     services.background.ensureRoom();
     const stderrFile = services.background.pathFor(`monitor-${context.toolCallId.replace(/\W/g, "_")}.stderr.log`);
     const env = "command" in source ? await commandEnv(source.command, context) : {};
-    let push = (_: string | Uint8Array): void => {};
+    const errors = "command" in source ? openLog(stderrFile, services.secrets) : null;
+    let push = (_: Uint8Array): void => {};
     const shell =
       "command" in source
         ? services.shells.start(
-            asProven({ command: source.command, cwd: context.cwd, env, stderrFile }, context),
+            asProven({ command: source.command, cwd: context.cwd, env }, context),
             (bytes) => push(bytes),
+            (bytes) => errors?.push(bytes),
           )
-        : watchSocket(source.url, args.ws?.protocols ?? [], (line) => push(`${line}\n`));
+        : watchSocket(source.url, args.ws?.protocols ?? [], (line) => push(Buffer.from(`${line}\n`)));
     const title = "command" in source ? source.command : source.url.href;
     const task = services.background.adopt(shell, { agentId, conversationId, title, as: "monitor" });
-    push = watch(shell, task, { args, redact: (text) => services.secrets.redactor.redact(text) });
+    push = watch(shell, task, { args, text: services.secrets.openOutput() });
+    void shell.closed.then(() => errors?.close());
     const { id, outputFile } = task.task;
     return {
       status: "success",
@@ -72,15 +78,32 @@ function sourceOf({ command = "", ws }: Args): { command: string } | { url: URL 
   return { command };
 }
 
+/** What goes into a file of its own. */
+function openLog(path: string, secrets: ToolServices["secrets"]): { push(bytes: Uint8Array): void; close(): void } {
+  const file = new OutputFile(path);
+  const text = secrets.openOutput();
+  return {
+    push: (bytes) => file.write(text.push(bytes).text),
+    close: () => {
+      file.write(text.finish().text);
+      file.close();
+    },
+  };
+}
+
 /** Returns where the source's output goes. */
 function watch(
   shell: RunningShell,
   task: AdoptedTask,
-  { args, redact }: { args: Args; redact: (text: string) => string },
-): (output: string | Uint8Array) => void {
-  const decoder = new TextDecoder();
+  { args, text }: { args: Args; text: OutputReader },
+): (output: Uint8Array) => void {
   const timeoutMs = clamp(args.timeout_ms, MONITOR_TIMEOUT_MS);
   let open = "";
+  const take = (piece: string): void => {
+    const lines = (open + piece).split("\n");
+    open = lines.pop()!.slice(0, MAX_OPEN_CHARS);
+    for (const line of lines) events.push(line);
+  };
   let stopped = "";
   const tell = (summary: string, result: string): void => task.tell(notificationOf(task.task.id, summary, result));
   const stop = (reason: string): void => {
@@ -99,7 +122,7 @@ function watch(
   task.attended = true;
   void Promise.all([shell.exited, shell.closed]).then(([code]) => {
     clearTimeout(timer);
-    events.push(redact(open));
+    take(`${text.finish().text}\n`);
     events.close();
     if (task.task.state === "stopped") return;
     const quiet = events.count === 0 ? " without output" : "";
@@ -107,10 +130,8 @@ function watch(
     tell(`Monitor "${args.description}" ${how}.`, "");
   });
   return (output) => {
-    task.push(typeof output === "string" ? Buffer.from(output) : output);
-    const lines = (open + (typeof output === "string" ? output : decoder.decode(output, { stream: true }))).split("\n");
-    open = lines.pop()!.slice(0, MAX_OPEN_CHARS);
-    for (const line of lines) events.push(redact(Bun.stripANSI(line)));
+    task.push(output);
+    take(text.push(output).text);
   };
 }
 

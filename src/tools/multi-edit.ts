@@ -27,8 +27,6 @@ export const multiEditTool = defineTool({
   targets: ({ file_path }, context) => [{ kind: "file", family: "Edit", path: contextPath(file_path, context) }],
   resource: ({ file_path }, context) => ({ kind: "write", path: contextPath(file_path, context) }),
   title: ({ file_path }, cwd) => displayPath(file_path, cwd),
-  preview: ({ file_path, edits }, context) =>
-    previewChange(contextPath(file_path, context), planOf(edits.map(toEdit)), context),
-  run: ({ file_path, edits }, context) =>
-    applyChange(contextPath(file_path, context), planOf(edits.map(toEdit)), context),
+  preview: ({ file_path, edits }, context) => previewChange(file_path, planOf(edits.map(toEdit)), context),
+  run: ({ file_path, edits }, context) => applyChange(file_path, planOf(edits.map(toEdit)), context),
 });

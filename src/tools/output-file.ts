@@ -1,8 +1,9 @@
 // A private, append-only text file for output: 0600 in a 0700 directory, bounded, and never in the way. When it cannot be
 // written (disk full, read-only), the command goes on without it.
 
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { holdDirectory, holdOrMakeDirectory, openRegularSync } from "@/lib/held-directory.ts";
 import { OUTPUT_FILE_BYTES } from "./limits.ts";
 
 export class OutputFile {
@@ -12,10 +13,11 @@ export class OutputFile {
   complete = true;
   #fd: number | null = null;
 
+  /** The links of `path` are followed already: where there is one, nothing is written. */
   constructor(readonly path: string) {
     try {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      this.#fd = openSync(path, "ax", 0o600);
+      using folder = holdOrMakeDirectory(dirname(path), 0o700).folder;
+      this.#fd = openSync(folder.at(basename(path)), "ax", 0o600);
     } catch {
       this.complete = false; // Nowhere to write: the caller sees it in `complete`.
     }
@@ -31,6 +33,17 @@ export class OutputFile {
       return;
     }
     this.#append(bytes);
+  }
+
+  /** Fills `bytes` from this offset as far as there is something. Throws when the file is gone. */
+  read(bytes: Uint8Array, offset: number): number {
+    using folder = holdDirectory(dirname(this.path));
+    const fd = openRegularSync(folder, basename(this.path));
+    try {
+      return readSync(fd, bytes, 0, bytes.length, offset);
+    } finally {
+      closeSync(fd);
+    }
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { formatCount, takeHead, takeTail } from "@/lib/text.ts";
+import { createLinkFollower } from "@/permissions/places.ts";
 import type { Paths } from "@/store/paths.ts";
 import { CUT_SLACK_CHARS, OVERFLOW_MAX_AGE_MS, OVERFLOW_TOTAL_BYTES, SHELL_OUTPUT_CHARS } from "./limits.ts";
 import { OutputFile } from "./output-file.ts";
@@ -85,7 +86,8 @@ export function overflowPath(
 ): string | undefined {
   if (!env.overflowToFile) return undefined;
   const project = cwd.replace(/^[/\\]+/, "").replace(/[/\\:]|\s+/g, "_");
-  return join(paths.projects, project, "agent-tools", `${tool.toLowerCase()}-${randomUUID()}.txt`);
+  const directory = createLinkFollower()(join(paths.projects, project, "agent-tools"));
+  return join(directory, `${tool.toLowerCase()}-${randomUUID()}.txt`);
 }
 
 /** Removes overflow files that are old, and the oldest beyond the total. Errors are not worth a message. */

@@ -1,18 +1,22 @@
 // Reads a file for a tool: regular files only, bounded, and never waiting for a device or a pipe.
 
-import { constants, readdirSync } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { readdirSync, type Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode, ToolError } from "@/lib/errors.ts";
 import { sha256 } from "@/lib/hash.ts";
+import { holdDirectory, openRegular } from "@/lib/held-directory.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import { formatCount } from "@/lib/text.ts";
+import type { Place } from "@/permissions/places.ts";
 import { fileError } from "./file-store.ts";
 import type { SeenFile } from "./services.ts";
 
 export interface FileBytes {
   bytes: Uint8Array;
   seen: SeenFile;
+  /** Permission bits. */
+  mode: number;
 }
 
 export interface ReadLimits {
@@ -24,57 +28,64 @@ export interface ReadLimits {
 }
 
 /** Throws ToolError naming the path, and for a missing file the nearest name beside it. */
-export async function readFileBytes(path: string, limits: ReadLimits): Promise<FileBytes> {
-  const found = await findFileBytes(path, limits);
+export async function readFileBytes(place: Place, limits: ReadLimits): Promise<FileBytes> {
+  const found = await findFileBytes(place, limits);
   if (found) return found;
-  const nearest = nearestName(path);
+  const nearest = nearestName(place);
   throw new ToolError(
-    `File does not exist: ${path} (current directory: ${limits.cwd}).${nearest ? ` Did you mean ${nearest}?` : ""}`,
+    `File does not exist: ${place.lexical} (current directory: ${limits.cwd}).${nearest ? ` Did you mean ${nearest}?` : ""}`,
   );
 }
 
 /** Null when it does not exist. */
-export async function findFileBytes(path: string, { maxBytes, tooLarge }: ReadLimits): Promise<FileBytes | null> {
+export async function findFileBytes({ lexical, real }: Place, limits: ReadLimits): Promise<FileBytes | null> {
   try {
-    const info = await stat(path);
-    if (info.isDirectory()) throw new ToolError(`This is a directory, not a file: ${path}. Use LS or Glob.`);
-    if (!info.isFile()) throw new ToolError(`This is a device, pipe or socket, not a regular file: ${path}.`);
-    if (info.size > maxBytes) {
-      throw new ToolError(`The file is too large (${formatCount(info.size)} bytes): ${path}. ${tooLarge}`);
+    using folder = holdDirectory(dirname(real));
+    const opened = await openRegular(folder, basename(real));
+    try {
+      return await readBounded(opened, lexical, limits);
+    } finally {
+      await opened.file.close();
     }
-    const bytes = await readBounded(path, maxBytes);
-    if (bytes === null) throw new ToolError(`The file is too large: ${path}. ${tooLarge}`);
-    return { bytes, seen: { mtimeMs: info.mtimeMs, size: bytes.length, sha256: sha256(bytes) } };
   } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return null;
-    throw fileError(error, path);
+    const code = systemErrorCode(error);
+    if (code === "ENOENT") return null;
+    if (code === "EISDIR") throw new ToolError(`This is a directory, not a file: ${lexical}. Use LS or Glob.`);
+    throw fileError(error, lexical);
   }
 }
 
-/** `/proc` and `/sys` have regular files of size 0 that hold something, never end, or block: hence non-blocking and
- *  counted. Null when there is more than `maxBytes`. */
-async function readBounded(path: string, maxBytes: number): Promise<Uint8Array | null> {
-  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  try {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for (;;) {
-      const chunk = Buffer.allocUnsafe(256 * 1024);
-      const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
-      if (bytesRead === 0) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-      size += bytesRead;
-      if (size > maxBytes) return null;
-      chunks.push(chunk.subarray(0, bytesRead));
-    }
-  } finally {
-    await file.close();
+/** `/proc` and `/sys` have regular files of size 0 that hold something, never end, or block: hence counted, and opened
+ *  without waiting. */
+async function readBounded(
+  { file, info }: { file: FileHandle; info: Stats },
+  path: string,
+  { maxBytes, tooLarge }: ReadLimits,
+): Promise<FileBytes> {
+  const refuse = (size: string): never => {
+    throw new ToolError(`The file is too large${size}: ${path}. ${tooLarge}`);
+  };
+  if (info.size > maxBytes) refuse(` (${formatCount(info.size)} bytes)`);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(256 * 1024);
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+    if (bytesRead === 0) break;
+    size += bytesRead;
+    if (size > maxBytes) refuse("");
+    chunks.push(chunk.subarray(0, bytesRead));
   }
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  const seen = { mtimeMs: info.mtimeMs, size: bytes.length, sha256: sha256(bytes) };
+  return { bytes, seen, mode: info.mode & 0o7777 };
 }
 
-function nearestName(path: string): string | undefined {
+function nearestName({ lexical, real }: Place): string | undefined {
   try {
-    const name = findNearest(basename(path), readdirSync(dirname(path)));
-    return name === undefined ? undefined : join(dirname(path), name);
+    using folder = holdDirectory(dirname(real));
+    const name = findNearest(basename(lexical), readdirSync(folder.at()));
+    return name === undefined ? undefined : join(dirname(lexical), name);
   } catch {
     return undefined; // The directory does not exist either.
   }

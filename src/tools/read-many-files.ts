@@ -1,17 +1,19 @@
 // Reads the files that paths and globs name, one after the other, as far as they fit.
 
 import { statSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, relative } from "node:path";
 import * as v from "valibot";
 import { errorMessage, ToolError } from "@/lib/errors.ts";
+import { type HeldDirectory, holdDirectory } from "@/lib/held-directory.ts";
 import { plural } from "@/lib/text.ts";
+import type { Place } from "@/permissions/places.ts";
 import { isSecretPath } from "@/permissions/protected.ts";
 import type { PermissionTarget } from "@/permissions/types.ts";
 import { defineTool, type ToolContext } from "./define-tool.ts";
 import { FilteringOptions, findGeminiIgnore } from "./gemini-files.ts";
 import { searchOf } from "./glob.ts";
 import { READ_CHARS } from "./limits.ts";
-import { contextPath, escapeControls } from "./paths.ts";
+import { below, contextPath, escapeControls, placeOf } from "./paths.ts";
 import { readSeen } from "./read.ts";
 import description from "./read-many-files.md" with { type: "text" };
 import { listFiles } from "./search.ts";
@@ -41,15 +43,15 @@ export const readManyFilesTool = defineTool({
   resource: () => ({ kind: "read" }),
   title: ({ include }) => include.join(", "),
   run: async (args, context) => {
-    const { paths, left } = await expand(args, context);
-    if (paths.length === 0 && left.length === 0) throw new ToolError(`No files match ${args.include.join(", ")}.`);
+    const { places, left } = await expand(args, context);
+    if (places.length === 0 && left.length === 0) throw new ToolError(`No files match ${args.include.join(", ")}.`);
     const sections: string[] = [];
     let chars = 0;
-    for (const path of paths) {
+    for (const place of places) {
       context.signal.throwIfAborted();
-      const name = escapeControls(path);
+      const name = escapeControls(place.lexical);
       try {
-        const { text } = decodeTextFile((await readSeen(path, context)).bytes, path);
+        const { text } = decodeTextFile((await readSeen(place, context)).bytes, place.lexical);
         const section = `--- ${name} ---\n\n${text.replace(/\n?$/, "\n")}\n`;
         if (chars + section.length > READ_CHARS) left.push(`${name} (no room)`);
         else sections.push(section);
@@ -69,59 +71,68 @@ function isGlob(pattern: string): boolean {
 }
 
 function targetOf(pattern: string, context: Parameters<typeof contextPath>[1]): PermissionTarget {
-  if (isGlob(pattern)) return { kind: "file", family: "Grep", path: placeOf(pattern, context).root };
+  if (isGlob(pattern)) return { kind: "file", family: "Grep", path: searchPlace(pattern, context).root };
   const path = contextPath(pattern, context);
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
   return { kind: "file", family: isDirectory ? "Grep" : "Read", path };
 }
 
 /** Where a glob searches, with its fixed directories taken into the root: `../x/*.ts` must not match below `.`. */
-function placeOf(pattern: string, context: Parameters<typeof contextPath>[1]): { root: string; pattern: string } {
+function searchPlace(pattern: string, context: Parameters<typeof contextPath>[1]): { root: string; pattern: string } {
   const fixed = dirname(`${pattern.split(/[*?[{]/, 1)[0]}x`);
   if (fixed === "." || pattern.startsWith("/") || pattern.startsWith("~")) return searchOf({ pattern }, context);
   return { root: contextPath(fixed, context), pattern: pattern.slice(fixed.length + 1) };
 }
 
-async function expand(args: Args, context: ToolContext): Promise<{ paths: string[]; left: string[] }> {
+async function expand(args: Args, context: ToolContext): Promise<{ places: Place[]; left: string[] }> {
   const excludes = [...args.exclude, ...(args.useDefaultExcludes ? DEFAULT_EXCLUDES : [])].map(
     (pattern) => new Bun.Glob(pattern),
   );
-  const paths = new Set<string>();
+  const places = new Map<string, Place>();
   const left: string[] = [];
   for (const pattern of args.include) {
-    const path = contextPath(pattern, context);
-    const isDirectory = !isGlob(pattern) && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
-    if (!isGlob(pattern) && !isDirectory) {
-      paths.add(path);
+    const search = isGlob(pattern)
+      ? searchPlace(pattern, context)
+      : { root: contextPath(pattern, context), pattern: "**" };
+    const root = placeOf(search.root, context);
+    using folder = findFolder(root);
+    if (folder === null) {
+      if (!isGlob(pattern)) places.set(root.lexical, root);
       continue;
     }
-    const place = isDirectory ? { root: path, pattern: "**" } : placeOf(pattern, context);
-    for (const found of await filesOf(place, args, context)) {
-      const inside = relative(context.cwd, found);
-      if (excludes.some((glob) => glob.match(inside))) continue;
-      if (context.services.isHidden(found)) continue;
-      if (isSecretPath(found)) left.push(`${escapeControls(found)} (looks like a secret; read it by its own path)`);
-      else paths.add(found);
+    for (const path of await filesOf(folder, { pattern: search.pattern, args }, context)) {
+      const found = below(root, path);
+      const { lexical } = found;
+      if (excludes.some((glob) => glob.match(relative(context.cwd, lexical)))) continue;
+      if (context.services.isHidden(lexical)) continue;
+      if (isSecretPath(lexical)) left.push(`${escapeControls(lexical)} (looks like a secret; read it by its own path)`);
+      else places.set(lexical, found);
     }
   }
-  return { paths: [...paths], left };
+  return { places: [...places.values()], left };
+}
+
+/** Null for what is no directory. */
+function findFolder({ real }: Place): HeldDirectory | null {
+  try {
+    return holdDirectory(real);
+  } catch {
+    return null;
+  }
 }
 
 async function filesOf(
-  { root, pattern }: { root: string; pattern: string },
-  { recursive, file_filtering_options: filtering }: Args,
+  folder: HeldDirectory,
+  { pattern, args }: { pattern: string; args: Args },
   context: ToolContext,
 ): Promise<string[]> {
-  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) return [];
-  const files = await listFiles(root, context, {
+  const { recursive, file_filtering_options: filtering } = args;
+  const files = await listFiles(folder, context, {
     ignored: filtering?.respect_git_ignore === false,
     ignoreFile: filtering?.respect_gemini_ignore === false ? undefined : findGeminiIgnore(context.cwd),
   });
   const glob = new Bun.Glob(pattern);
-  return files.paths
-    .filter((path) => glob.match(path) && (recursive || !path.includes("/")))
-    .sort()
-    .map((path) => join(root, path));
+  return files.paths.filter((path) => glob.match(path) && (recursive || !path.includes("/"))).sort();
 }
 
 function leftOut(names: string[]): string {

@@ -5,10 +5,11 @@ import * as v from "valibot";
 import { wrapReminder } from "@/backend/content.ts";
 import { ToolError } from "@/lib/errors.ts";
 import { formatCount, plural } from "@/lib/text.ts";
+import type { Place } from "@/permissions/places.ts";
 import { defineTool, type ToolContext, type ToolResult } from "./define-tool.ts";
 import { imageType, toImageParts } from "./image.ts";
 import { IMAGE_FILE_BYTES, READ_CHARS, READ_FILE_BYTES, READ_LINE_CHARS, READ_LINES } from "./limits.ts";
-import { contextPath, displayPath } from "./paths.ts";
+import { contextPath, contextPlace, displayPath } from "./paths.ts";
 import description from "./read.md" with { type: "text" };
 import { type FileBytes, readFileBytes } from "./read-bytes.ts";
 import { decodeTextFile } from "./text-file.ts";
@@ -25,8 +26,9 @@ export const readTool = defineTool({
   resource: ({ file_path }, context) => ({ kind: "read", path: contextPath(file_path, context) }),
   title: ({ file_path }, cwd) => displayPath(file_path, cwd),
   run: async ({ file_path, offset, limit }, context) => {
-    const path = contextPath(file_path, context);
-    const file = await readSeen(path, context);
+    const place = contextPlace(file_path, context);
+    const path = place.lexical;
+    const file = await readSeen(place, context);
     const type = imageType(file.bytes);
     if (type) return readImage(path, file.bytes, type);
     if (Buffer.from(file.bytes.subarray(0, 5)).toString("latin1") === "%PDF-") {
@@ -44,11 +46,11 @@ export const readTool = defineTool({
 });
 
 /** The bytes of a file, of which the conversation now knows. */
-export async function readSeen(path: string, { services, conversationId, cwd }: ToolContext): Promise<FileBytes> {
+export async function readSeen(place: Place, { services, conversationId, cwd }: ToolContext): Promise<FileBytes> {
   const tooLarge = "Search it, or take a part with the shell (head, sed -n).";
-  const file = await readFileBytes(path, { maxBytes: IMAGE_FILE_BYTES, tooLarge, cwd });
+  const file = await readFileBytes(place, { maxBytes: IMAGE_FILE_BYTES, tooLarge, cwd });
   // Also when it cannot be shown: overwriting a binary file is then a decision, not an accident.
-  services.files.markSeen(conversationId, path, file.seen);
+  services.files.markSeen(conversationId, place, file.seen);
   return file;
 }
 

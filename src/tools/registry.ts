@@ -7,10 +7,16 @@ export interface ToolSelection {
   toolset: ToolsetId;
   /** Names to keep (`--tools`), of any set; undefined = the toolset's own list, empty = none. */
   only?: string[];
+  /** Offered beside them; names of any set. */
+  include?: string[];
+  /** Of all these, only what a client names, and what it names of other sets. Empty = none. */
+  allowlist?: string[];
   /** False leaves out tools that need a person. */
   interactive: boolean;
   /** What the request is made with. Undefined when none is made: every tool is listed as it is. */
   offer?: ToolOffer;
+  /** False leaves out tools whose news come between turns. Default: as `interactive`. */
+  resident?: boolean;
 }
 
 export interface ToolRegistry {
@@ -33,30 +39,32 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
   const find = (name: string): AnyTool | undefined =>
     byName.get(name) ?? [...byName.values()].find((tool) => namesOf(tool).includes(name));
   return {
-    select: ({ toolset, only, interactive, offer }) => {
+    select: ({ toolset, only, include = [], allowlist, offer, ...selection }) => {
       const fitting = [...byName.values()].flatMap((tool) => (tool.offer && offer ? (tool.offer(offer) ?? []) : tool));
-      const usable = fitting.filter((tool) => interactive || !tool.interactive);
-      if (only === undefined) {
-        const named = usable.map((tool) => ({ tool, name: nameIn(toolset, tool) }));
-        return {
-          tools: named.flatMap(({ tool, name }) => (name === undefined ? [] : [called(name, tool)])),
-          unknown: [],
-        };
-      }
+      const usable = fitting.filter((tool) => isUsable(tool, selection));
       // A name of the set means its member, also when a tool of no set is called the same.
       const inSet = (name: string) => usable.find((tool) => nameIn(toolset, tool) === name) ?? find(name);
-      const wanted = new Map(only.map((name) => [inSet(name), name]));
+      const byWish = (names: string[]) =>
+        names.flatMap((wish): [AnyTool, string][] => {
+          const tool = inSet(wish);
+          return tool ? [[tool, nameIn(toolset, tool) ?? wish]] : [];
+        });
+      const own = usable.flatMap((tool): [AnyTool, string][] => {
+        const name = nameIn(toolset, tool);
+        return name === undefined ? [] : [[tool, name]];
+      });
+      const named = new Map([...byWish(include), ...(only === undefined ? own : byWish(only))]);
+      const offered = allowlist === undefined ? named : new Map(byWish(allowlist));
       return {
-        tools: usable.flatMap((tool) =>
-          wanted.has(tool) ? [called(nameIn(toolset, tool) ?? wanted.get(tool)!, tool)] : [],
-        ),
-        unknown: only.filter((name) => find(name) === undefined),
+        tools: usable.flatMap((tool) => (offered.has(tool) ? [called(offered.get(tool)!, tool)] : [])),
+        unknown: (only ?? []).filter((name) => find(name) === undefined),
       };
     },
-    understand: (name, { toolset, only, interactive }) => {
-      const tool = only === undefined && toolset !== "none" ? find(name) : undefined;
+    understand: (name, { toolset, only, allowlist, ...selection }) => {
+      const isFree = only === undefined && allowlist === undefined && toolset !== "none";
+      const tool = isFree ? find(name) : undefined;
       const isMember = Object.values(tool?.toolsets ?? {}).includes(name);
-      return tool && isMember && (interactive || !tool.interactive) ? called(name, tool) : undefined;
+      return tool && isMember && isUsable(tool, selection) ? called(name, tool) : undefined;
     },
     find,
     list: () => [...byName.values()],
@@ -71,6 +79,13 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
       };
     },
   };
+}
+
+function isUsable(
+  tool: AnyTool,
+  { interactive, resident = interactive }: Pick<ToolSelection, "interactive" | "resident">,
+): boolean {
+  return (interactive || !tool.interactive) && (resident || !tool.resident);
 }
 
 /** Undefined when it does not belong to the set. A tool somebody brought along belongs to all of them. */

@@ -22,6 +22,8 @@ export interface RipgrepRun {
 
 export interface RipgrepOptions {
   cwd: string;
+  /** An open file it reads where it is told `-`. */
+  stdin?: number | undefined;
   maxBytes: number;
   signal: AbortSignal;
   shells: Pick<Shells, "guard">;
@@ -49,7 +51,7 @@ export async function runRipgrep(program: string, args: string[], options: Ripgr
   const child = Bun.spawn([program, "--no-config", "--color=never", ...args], {
     cwd: options.cwd,
     env: { PATH: "", LC_ALL: "C.UTF-8", ...guard.env },
-    stdin: "ignore",
+    stdin: options.stdin ?? "ignore",
     stdout: "pipe",
     stderr: "pipe",
     detached: true,

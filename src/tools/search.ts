@@ -1,9 +1,12 @@
 // What Glob and Grep share: which files there are below a directory, with ripgrep or, where there is none, without.
 
-import { type Dirent, readdirSync, statSync } from "node:fs";
-import { join, relative } from "node:path";
-import { ToolError } from "@/lib/errors.ts";
+import { type Dirent, lstatSync, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { systemErrorCode, ToolError } from "@/lib/errors.ts";
+import { findChild, type HeldDirectory, holdDirectory } from "@/lib/held-directory.ts";
+import type { Place } from "@/permissions/places.ts";
 import type { ToolContext } from "./define-tool.ts";
+import { fileError } from "./file-store.ts";
 import { GLOB_BUFFER_BYTES } from "./limits.ts";
 import { runRipgrep } from "./ripgrep.ts";
 
@@ -23,27 +26,36 @@ export interface ListOptions {
   ignoreFile?: string | undefined;
 }
 
-/** Says what is wrong with a search root. */
-export function checkDirectory(path: string): void {
-  const info = statSync(path, { throwIfNoEntry: false });
-  if (!info) throw new ToolError(`Directory does not exist: ${path}`);
-  if (!info.isDirectory()) throw new ToolError(`Not a directory: ${path}`);
+/** Holds the directory a search starts in, or says what is wrong with it. */
+export function holdSearchRoot({ lexical, real }: Place): HeldDirectory {
+  try {
+    return holdDirectory(real);
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === "ENOENT") throw new ToolError(`Directory does not exist: ${lexical}`);
+    if (code === "ENOTDIR") throw new ToolError(`Not a directory: ${lexical}`);
+    throw fileError(error, lexical);
+  }
 }
 
-/** All files that are not ignored; hidden ones too, `.git` not. Symbolic links are not followed. */
+/** All files that are not ignored; hidden ones too, `.git` not. Symbolic links are not followed. A walk goes by names,
+ *  and a name may lead elsewhere while it walks: `keepReal` is for what is shown of it. */
 export async function listFiles(
-  root: string,
+  root: HeldDirectory,
   context: ToolContext,
   { ignored = false, ignoreFile }: ListOptions = {},
 ): Promise<FileList> {
   const program = context.services.findRipgrep();
-  if (program === null) return { paths: walkFiles(root, context.signal), cut: false, plain: true };
+  if (program === null) {
+    const paths = [...walkFiles(root, context.signal)].map(({ path }) => path);
+    return { paths, cut: false, plain: true };
+  }
   // Filtering by pattern is the caller's: a `--glob` of ripgrep would bring ignored files back in.
   const options = ["--files", "--hidden", "--no-messages", "--null", "--glob=!.git"];
   if (ignored) options.push("--no-ignore");
   if (ignoreFile !== undefined) options.push(`--ignore-file=${ignoreFile}`);
   const run = await runRipgrep(program, options, {
-    cwd: root,
+    cwd: root.at(),
     maxBytes: GLOB_BUFFER_BYTES,
     signal: context.signal,
     shells: context.services.shells,
@@ -54,32 +66,64 @@ export async function listFiles(
   return { paths, cut: run.cut, plain: false };
 }
 
+/** Those of the paths below `root` that are regular files there, with no link on the way. */
+export function keepReal(root: HeldDirectory, paths: readonly string[]): string[] {
+  const real = new Set<string>();
+  for (const [directory, inside] of Map.groupBy(paths, dirname)) {
+    using folder = findDirectory(join(root.path, directory));
+    if (folder === null) continue;
+    for (const path of inside) {
+      if (lstatSync(folder.at(basename(path)), { throwIfNoEntry: false })?.isFile()) real.add(path);
+    }
+  }
+  return paths.filter((path) => real.has(path));
+}
+
+export interface WalkedFile {
+  /** Relative to the root. */
+  path: string;
+  /** Where it is; only until the next file is asked for. */
+  folder: HeldDirectory;
+  name: string;
+}
+
 /** Files below `root` without the help of ripgrep; dependency directories are left out. */
-export function walkFiles(root: string, signal: AbortSignal): string[] {
-  const files: string[] = [];
-  const open = [root];
-  for (let directory = open.pop(); directory !== undefined; directory = open.pop()) {
+export function* walkFiles(root: HeldDirectory, signal: AbortSignal): Generator<WalkedFile> {
+  let left = MAX_WALKED_FILES;
+  function* walk(folder: HeldDirectory, prefix: string): Generator<WalkedFile> {
     signal.throwIfAborted();
-    for (const entry of entriesOf(directory)) {
+    const entries = entriesIn(folder).sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const entry of entries) {
+      if (left <= 0) return;
+      const path = prefix + entry.name;
       if (entry.isDirectory() && entry.name !== ".git" && entry.name !== "node_modules") {
-        open.push(join(directory, entry.name));
+        using child = findChild(folder, entry.name);
+        if (child) yield* walk(child, `${path}/`);
       } else if (entry.isFile()) {
-        files.push(relative(root, join(directory, entry.name)));
+        left -= 1;
+        yield { path, folder, name: entry.name };
       }
     }
-    if (files.length > MAX_WALKED_FILES) break;
   }
-  return files;
+  yield* walk(root, "");
 }
 
 export const PLAIN_NOTE = "[ripgrep is not available: searched without .gitignore rules.]";
 
 const MAX_WALKED_FILES = 200_000;
 
-function entriesOf(directory: string): Dirent[] {
+function entriesIn(folder: HeldDirectory): Dirent[] {
   try {
-    return readdirSync(directory, { withFileTypes: true });
+    return readdirSync(folder.at(), { withFileTypes: true });
   } catch {
     return []; // Not readable, or gone.
+  }
+}
+
+function findDirectory(path: string): HeldDirectory | null {
+  try {
+    return holdDirectory(path);
+  } catch {
+    return null; // Gone, or a link by now.
   }
 }

@@ -2,6 +2,7 @@
 // a tool's test can pass a small real one.
 
 import { createWatchdog } from "@/lib/watchdog.ts";
+import type { Place } from "@/permissions/places.ts";
 import { type Sandbox, withoutSandbox } from "@/sandbox/types.ts";
 import type { Env } from "@/store/env.ts";
 import type { Paths } from "@/store/paths.ts";
@@ -58,12 +59,18 @@ export interface SeenFile {
 }
 
 export interface FileStore {
-  /** Notes what the conversation now knows about a path. `path` is absolute. */
-  markSeen(conversationId: string, path: string, seen: SeenFile): void;
-  findSeen(conversationId: string, path: string): SeenFile | undefined;
-  /** Writes atomically (temp file, fsync, rename), keeping mode, owner and symlink target, after putting the old bytes
-   *  into the undo store of the turn. `bytes` null deletes. Throws ToolError naming the path. */
-  write(turn: { conversationId: string; turnId: string }, path: string, bytes: Uint8Array | null): Promise<void>;
+  /** Notes what the conversation now knows about a file. */
+  markSeen(conversationId: string, place: Place, seen: SeenFile): void;
+  findSeen(conversationId: string, place: Place): SeenFile | undefined;
+  /** Writes atomically (temp file, fsync, rename) at the real path and nowhere else, keeping mode and owner, after putting
+   *  the old bytes into the undo store of the turn. `bytes` null deletes; `mode` is for a file that is not there. Returns
+   *  the directories it had to make, outermost first; when it fails they are gone again. Throws ToolError naming the
+   *  path. */
+  write(
+    turn: { conversationId: string; turnId: string },
+    place: Place,
+    change: { bytes: Uint8Array | null; mode?: number | undefined },
+  ): Promise<string[]>;
 }
 
 export interface BackgroundTask {

@@ -17,6 +17,7 @@ import {
 import { BoundedOutput, cleanOverflowFiles, overflowPath } from "./output.ts";
 import type { ShellCommand } from "./shell.ts";
 import { checkCommandText, findLongSleep } from "./shell-checks.ts";
+import { endOf, type ShellEnd, within } from "./shell-end.ts";
 
 export interface ShellRequest {
   command: string;
@@ -132,31 +133,8 @@ async function runInForeground(
   const shown = output.finish();
   // Where these files grow, their total is kept in bounds.
   if (output.overflowed) cleanOverflowFiles(services.paths.projects);
-  const blocked = end.kind === "exited" ? shell.explain({ exitCode: end.code, output: shown }) : null;
+  const blocked = end.kind === "exited" ? shell.explain({ exitCode: end.exitCode, output: shown }) : null;
   return result({ note, text: shown, blocked: blocked ?? "", holding, end, timeoutMs });
-}
-
-type End = { kind: "exited"; code: number } | { kind: "timeout" } | { kind: "aborted" };
-
-async function endOf(exited: Promise<number>, timeoutMs: number, signal: AbortSignal): Promise<End> {
-  const early = Promise.withResolvers<End>();
-  const timer = setTimeout(() => early.resolve({ kind: "timeout" }), timeoutMs);
-  const onAbort = (): void => early.resolve({ kind: "aborted" });
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([exited.then((code) => ({ kind: "exited" as const, code })), early.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-async function within(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => late.resolve(false), timeoutMs);
-  const done = await Promise.race([promise.then(() => true), late.promise]);
-  clearTimeout(timer);
-  return done;
 }
 
 interface Run {
@@ -165,7 +143,7 @@ interface Run {
   /** What the sandbox had to do with it. */
   blocked: string;
   holding: string;
-  end: End;
+  end: ShellEnd;
   timeoutMs: number;
 }
 
@@ -173,11 +151,11 @@ function result(run: Run): ToolResult {
   const parts = [withoutFinalNewlines(run.text), run.blocked, run.holding];
   if (run.end.kind === "timeout") parts.push(`Command timed out after ${run.timeoutMs} ms and was ended.`);
   const body = parts.filter(Boolean).join("\n");
-  if (run.end.kind === "exited" && run.end.code === 0) {
+  if (run.end.kind === "exited" && run.end.exitCode === 0) {
     return { status: "success", output: run.note + (body || "(Command completed with no output)") };
   }
   if (run.end.kind === "exited") {
-    const { code } = run.end;
+    const { exitCode: code } = run.end;
     return {
       status: "error",
       output: `${run.note}Exit code: ${code}\n${body}`.trimEnd(),

@@ -3,11 +3,11 @@
 // them apart (hooks) gets two pipes, and may give the command something to read.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, statSync } from "node:fs";
 import { systemErrorCode, systemReason, ToolError } from "@/lib/errors.ts";
-import { openMemoryFile } from "@/lib/memory-file.ts";
+import { type InputDescriptor, withInputs } from "@/lib/input-descriptors.ts";
 import { openPipe } from "@/lib/pipe.ts";
-import { isGroupAlive, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
+import { isGroupAlive, killTagged, killTree, MARK_VARIABLE } from "@/lib/process-tree.ts";
 import type { Watchdog } from "@/lib/watchdog.ts";
 import type { Sandbox } from "@/sandbox/types.ts";
 import { KILL_AFTER_INT_MS, KILL_AFTER_TERM_MS } from "./limits.ts";
@@ -28,8 +28,6 @@ export interface ShellCommand {
   shell?: string;
   /** As a login shell, which reads the user's profile. */
   login?: boolean;
-  /** A file stderr is appended to instead. */
-  stderrFile?: string;
   /** On a terminal of this size instead of a pipe without stdin. */
   terminal?: TerminalSize;
   /** Never in the sandbox: the user's own commands, and what a person let out of it. */
@@ -38,6 +36,8 @@ export interface ShellCommand {
 
 export interface RunningShell {
   readonly pid: number;
+  /** It runs in a sandbox. */
+  readonly confined: boolean;
   /** Exit code of the shell itself; 128 + n when signal n ended it. Never rejects. */
   readonly exited: Promise<number>;
   /** Resolves when the last process holding the output has closed it. Never rejects. */
@@ -80,30 +80,35 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
   const running = new Set<RunningShell>();
   /** Groups with living members whose command has ended, by mark. */
   const remaining = new Map<string, number>();
+  /** Start of the tags of confined commands, once there was one. */
+  let allTags: string | null = null;
 
   const start: Shells["start"] = (command, onBytes, onErrorBytes) => {
     const memory = command.env.LETTA_MEMORY_DIR;
     const terminal = command.terminal !== undefined;
     const plain = { argv: shellCommand(command), cwd: command.cwd, terminal, ...(memory && { memory }) };
     const confined = command.unconfined ? null : sandbox.confine(plain);
-    const { argv, inputs } = confined ?? { argv: plain.argv, inputs: [] };
+    const { argv, inputs = [] }: { argv: string[]; inputs?: readonly InputDescriptor[] } = confined ?? plain;
     const mark = `${randomUUID()}.`;
     watchdog.begin(mark);
+    const tag = confined?.tag;
+    if (tag) {
+      watchdog.tagged(tag.all);
+      allTags = tag.all;
+    }
     let child: Spawned & Pick<RunningShell, "write">;
-    const files: number[] = [];
     try {
-      for (const bytes of inputs) files.push(openMemoryFile(bytes));
       const env: Record<string, string> = { ...command.env, ...confined?.env, [MARK_VARIABLE]: mark };
       if (command.login && env.PATH !== undefined) env[PATH_VARIABLE] = env.PATH;
-      child = command.terminal
-        ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
-        : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes);
+      child = withInputs(inputs, (files) =>
+        command.terminal
+          ? spawnOnTerminal(argv, { cwd: command.cwd, env, size: command.terminal, files }, onBytes)
+          : spawn(argv, { ...command, env, files }, onBytes, onErrorBytes),
+      );
     } catch (error) {
       confined?.release();
       watchdog.end(mark);
       throw startError(error, argv[0]!, command.cwd);
-    } finally {
-      for (const fd of files) closeSync(fd);
     }
     if (confined) void child.exited.then(confined.release);
     watchdog.started(mark, child.pid);
@@ -114,11 +119,12 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
     });
     const shell: RunningShell = {
       pid: child.pid,
+      confined: confined !== null,
       exited: child.exited,
       closed: child.closed,
       explain: (end) => confined?.explain(end) ?? null,
       kill: () => {
-        killed ??= killTree({ pid: child.pid, mark, leaderGone }, PAUSES).then(child.stopReading);
+        killed ??= killTree({ pid: child.pid, mark, leaderGone, tag: tag?.own }, PAUSES).then(child.stopReading);
         return killed;
       },
       ...(child.write && { write: child.write }),
@@ -156,6 +162,7 @@ export function createShells(watchdog: Watchdog, sandbox: Pick<Sandbox, "confine
       const groups = [...remaining];
       remaining.clear();
       await Promise.all(groups.map(([mark, pid]) => killTree({ pid, mark, groupOnly: true }, PAUSES)));
+      if (allTags !== null) await killTagged(allTags, PAUSES);
       watchdog.close();
     },
   };
@@ -170,30 +177,22 @@ export interface Spawned {
 
 function spawn(
   argv: string[],
-  {
-    cwd,
-    env,
-    stdin,
-    stderrFile,
-    files,
-  }: Pick<ShellCommand, "cwd" | "env" | "stdin" | "stderrFile"> & { files: number[] },
+  { cwd, env, stdin, files }: Pick<ShellCommand, "cwd" | "env" | "stdin"> & { files: number[] },
   onBytes: OnBytes,
   onErrorBytes: OnBytes | undefined,
 ): Spawned {
   const pipes = [openPipe(), ...(onErrorBytes ? [openPipe()] : [])].filter((pipe) => pipe !== null);
   const [out = "pipe", err = out] = pipes.map((pipe) => pipe.writeFd);
-  const stderrFd = stderrFile === undefined ? null : openSync(stderrFile, "a", 0o600);
   let child: Bun.Subprocess<"ignore" | Uint8Array, "pipe" | number, "pipe" | number>;
   try {
     const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
     // `detached` is setsid: a process group of its own, and no controlling terminal to ask for passwords on.
-    child = Bun.spawn(argv, { cwd, env, stdio: [input, out, stderrFd ?? err, ...files], detached: true });
+    child = Bun.spawn(argv, { cwd, env, stdio: [input, out, err, ...files], detached: true });
   } catch (error) {
     for (const pipe of pipes) closeSync(pipe.readFd);
     throw error;
   } finally {
     for (const pipe of pipes) closeSync(pipe.writeFd);
-    if (stderrFd !== null) closeSync(stderrFd);
   }
   const streams =
     pipes.length > 0

@@ -31,7 +31,7 @@ export function skillTool(load: LoadSkill) {
     ],
     title: ({ skill, args }) => [skill, args?.split("\n", 1)[0]].filter(Boolean).join(" "),
     usesSkills: true,
-    offer: ({ skills }, parameters) => {
+    parametersFor: ({ skills }, parameters) => {
       if (skills.length === 0) return null;
       return skills.length > MAX_ENUM ? parameters : withNames(parameters, skills);
     },

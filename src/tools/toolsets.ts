@@ -16,6 +16,17 @@ export function findToolsetChoice(text: string | undefined): ToolsetChoice | und
   return TOOLSET_CHOICES.find((choice) => choice === text);
 }
 
+/** What one request wants of its tools, beside what is set for the process and the conversation. */
+export interface ToolsWish {
+  toolset?: ToolsetChoice;
+  /** Offered beside the set's own; names of any set. */
+  include?: string[];
+  /** Only these are offered, whatever set they are of; empty = none. */
+  only?: string[];
+  /** None that asks a person. */
+  withoutQuestions?: boolean;
+}
+
 /** Choices by precedence, strongest first; the first one given counts, and `auto` leaves it to the model. */
 export function resolveToolset(model: string | null, choices: readonly (ToolsetChoice | undefined)[]): ToolsetId {
   const choice = choices.find((each) => each !== undefined) ?? "auto";

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
 import { defineTool } from "./define-tool.ts";
 import { imageType } from "./image.ts";
-import { contextPath, displayPath } from "./paths.ts";
+import { contextPath, contextPlace, displayPath } from "./paths.ts";
 import { readImage, readSeen } from "./read.ts";
 
 export const viewImageTool = defineTool({
@@ -16,10 +16,10 @@ export const viewImageTool = defineTool({
   resource: ({ path }, context) => ({ kind: "read", path: contextPath(path, context) }),
   title: ({ path }, cwd) => displayPath(path, cwd),
   run: async (args, context) => {
-    const path = contextPath(args.path, context);
-    const { bytes } = await readSeen(path, context);
+    const place = contextPlace(args.path, context);
+    const { bytes } = await readSeen(place, context);
     const type = imageType(bytes);
-    if (type === undefined) throw new ToolError(`This is not an image: ${path}.`);
-    return readImage(path, bytes, type);
+    if (type === undefined) throw new ToolError(`This is not an image: ${place.lexical}.`);
+    return readImage(place.lexical, bytes, type);
   },
 });

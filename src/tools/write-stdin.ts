@@ -2,10 +2,12 @@
 
 import * as v from "valibot";
 import { ToolError } from "@/lib/errors.ts";
-import { defineTool } from "./define-tool.ts";
+import type { PermissionTarget } from "@/permissions/types.ts";
+import { defineTool, type ToolContext } from "./define-tool.ts";
 import { clamp, describeSession } from "./exec-command.ts";
 import { ECHO_MS, POLL_YIELD_MS, TYPED_YIELD_MS } from "./limits.ts";
 import { escapeControls } from "./paths.ts";
+import { typedTarget } from "./typed-text.ts";
 import description from "./write-stdin.md" with { type: "text" };
 
 export const writeStdinTool = defineTool({
@@ -18,12 +20,8 @@ export const writeStdinTool = defineTool({
     yield_time_ms: v.optional(v.pipe(v.number(), v.description("Milliseconds"))),
     max_output_tokens: v.optional(v.number()),
   }),
-  // What is typed can be a command of whatever runs there, in pieces: it is shown and asked for, never analysed. To look,
-  // or to interrupt or end one's own program, asks nobody.
-  targets: ({ session_id, chars }) =>
-    HARMLESS.test(chars)
-      ? [{ kind: "none" }]
-      : [{ kind: "tool", name: "write_stdin", args: { session_id: String(session_id), chars } }],
+  // To look, or to interrupt or end one's own program, asks nobody.
+  targets: (args, context) => [targetOf(args, context) ?? { kind: "none" }],
   title: ({ session_id, chars }) => (chars === "" ? `${session_id}` : `${session_id}: ${escapeControls(chars)}`),
   run: async ({ session_id, chars, yield_time_ms, max_output_tokens }, context) => {
     const { services, signal } = context;
@@ -34,6 +32,12 @@ export const writeStdinTool = defineTool({
       throw new ToolError(
         `Session ${session_id} has no terminal: its stdin is closed. Start it with tty: true to type.`,
       );
+    // Calls of one batch are decided before any of them types: together they may say what none of them said.
+    const target = targetOf({ session_id, chars }, context);
+    if (target && context.allowedFor && !Bun.deepEquals(context.allowedFor, [target]))
+      throw new ToolError(
+        `The line in session ${session_id} is not what it was when this was decided: nothing was typed. Call again.`,
+      );
     const startedAt = performance.now();
     if (chars !== "") session.write(chars);
     const waitMs = chars === "" ? clamp(yield_time_ms, POLL_YIELD_MS) : ECHO_MS + clamp(yield_time_ms, TYPED_YIELD_MS);
@@ -43,5 +47,9 @@ export const writeStdinTool = defineTool({
   },
 });
 
-/** Nothing, or keys that interrupt (Ctrl-C, Ctrl-\) and end the input (Ctrl-D). */
-const HARMLESS = /^[\x03\x04\x1c]*$/;
+function targetOf(
+  { session_id, chars }: { session_id: number; chars: string },
+  context: Pick<ToolContext, "cwd" | "services">,
+): PermissionTarget | null {
+  return typedTarget("write_stdin", chars, context.services.sessions.find(session_id), context);
+}

@@ -16,9 +16,8 @@ export const writeTool = defineTool({
   targets: ({ file_path }, context) => [{ kind: "file", family: "Write", path: contextPath(file_path, context) }],
   resource: ({ file_path }, context) => ({ kind: "write", path: contextPath(file_path, context) }),
   title: ({ file_path }, cwd) => displayPath(file_path, cwd),
-  preview: ({ file_path, content }, context) =>
-    previewChange(contextPath(file_path, context), planWrite(content), context),
-  run: ({ file_path, content }, context) => applyChange(contextPath(file_path, context), planWrite(content), context),
+  preview: ({ file_path, content }, context) => previewChange(file_path, planWrite(content), context),
+  run: ({ file_path, content }, context) => applyChange(file_path, planWrite(content), context),
 });
 
 function planWrite(content: string): Plan {

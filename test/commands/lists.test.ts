@@ -33,6 +33,7 @@ const CHECKER: PermissionChecker = {
   check: () => Promise.reject(new Error("nothing is checked here")),
   addRule: async () => {},
   hidesPath: () => false,
+  deniedReads: () => ({ paths: [], denies: null }),
   listRules: () => [
     { effect: "allow", rule: "Bash(git status:*)", source: "user" },
     { effect: "allow", rule: "Bash(rm:*)", source: "project", inert: "the folder is not trusted" },

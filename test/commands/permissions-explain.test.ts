@@ -59,7 +59,7 @@ test("what is not plain shows everything that may run", async () => {
 });
 
 test("what runs in its place is shown", async () => {
-  expect(await explain("git diff")).toContain("Runs as\n  git 'diff' '--no-ext-diff' '--no-textconv'\n");
+  expect(await explain("git diff")).toContain("Runs as\n  git 'diff' '--no-ext-diff' '--no-textconv' '--' ':/' ");
 });
 
 test("rules to add, and rules in the way", async () => {

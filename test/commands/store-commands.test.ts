@@ -242,11 +242,13 @@ test("transcript and export: to stdout and to a new file only", async () => {
   await runExport(app, { conversation: workId }, io);
   expectGolden("commands/transcripts.txt", stableText(app, io.out));
 
+  await app.backend.updateConversation(ref, { model_settings: { api_key: "k3y-in-settings" } });
   const args = { conversation: ref.conversationId, out: "deep/er/out.json" };
   const written = recordingIo();
   expect(await runExport(app, args, written)).toBe(0);
   const file = JSON.parse(await readFile(join(app.cwd, args.out), "utf8"));
   expect(Object.keys(file)).toEqual(["agent", "conversation", "messages"]);
+  expect(file.conversation.model_settings).toEqual({ api_key: "[redacted]" });
   expect(await failure(runExport(app, args, recordingIo()))).toBe("usage");
   const pipe = recordingIo();
   await runMessagesTranscript(app, { conversation: ref.conversationId, limit: "2" }, pipe);

@@ -1,7 +1,7 @@
 // Hooks of the compiled binary: the same in scripts, in programs and on a terminal, and never a way around the rules.
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { isPidAlive } from "@/lib/process-stat.ts";
 import { jsonLines, runLetta, spawnLetta, type TempHome, tempHome, tempRepo } from "../support/binary.ts";
@@ -80,18 +80,36 @@ test("a repository's hooks are inert until it is trusted, and so is its wish to 
   expect(pwned()).toEqual(names);
 });
 
-test("the script of a hook is not the agent's to write, in any mode", async () => {
-  using home = await homeWith({ Stop: hook("./house-rules.sh") });
-  await Bun.write(join(home.workdir, "house-rules.sh"), "exit 0\n");
-  const file_path = join(home.workdir, "house-rules.sh");
+test("the script of a hook is not the agent's to write, in any mode, by any way to it", async () => {
+  using home = await homeWith({ Stop: hook('cd "$LETTA_PROJECT_DIR" && bash rules/house.sh') });
+  const file_path = join(home.workdir, "rules/house.sh");
+  await Bun.write(file_path, "exit 0\n");
+  await Bun.write(join(home.workdir, "new.sh"), "touch pwned\n");
+  symlinkSync("rules", join(home.workdir, "link"));
+  const patch = (...lines: string[]) => ({
+    id: "",
+    name: "apply_patch",
+    args: { input: ["*** Begin Patch", ...lines, "*** End Patch"].join("\n") },
+  });
   const calls = [
-    { id: "a", name: "Write", args: { file_path, content: "touch pwned" } },
-    bash("echo touch pwned > house-rules.sh"),
+    { id: "", name: "Write", args: { file_path, content: "touch pwned" } },
+    { id: "", name: "Write", args: { file_path: join(home.workdir, "link/house.sh"), content: "touch pwned" } },
+    patch("*** Update File: link/../link/house.sh", "@@", "-exit 0", "+touch pwned"),
+    patch("*** Update File: new.sh", "*** Move to: rules/house.sh", "@@", "-touch pwned", "+touch pwned too"),
+    patch("*** Update File: rules/house.sh", "*** Move to: rules/gone.sh", "@@", "-exit 0", "+exit 1"),
+    patch("*** Delete File: link/house.sh"),
+    bash("echo touch pwned > rules/house.sh"),
+    bash("cd link && cp ../new.sh house.sh"),
+    bash("sed -i s/exit/touch/ ./rules/../rules/house.sh"),
+    bash("mv new.sh link/house.sh"),
   ].map((call, index) => ({ ...call, id: String(index) }));
-  const { results, stderr } = await callTools(calls, { home });
+  const { results, stderr } = await callTools(calls, {
+    home,
+    args: ["--yolo", "--tools", "Write,apply_patch,Bash"],
+  });
   expect(await Bun.file(file_path).text()).toBe("exit 0\n");
-  expect(results).toHaveLength(2);
-  expect(stderr.match(/^denied /gm)).toHaveLength(2);
+  expect(results).toHaveLength(calls.length);
+  expect(stderr.match(/^denied /gm)).toHaveLength(calls.length);
 });
 
 test("a misspelt event is told, not swallowed", async () => {

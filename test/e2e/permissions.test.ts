@@ -20,6 +20,28 @@ test("readers run without a question, also several, and search around secrets", 
   expect(results).toEqual(["a.ts\n./a.ts:1:needle"]);
 });
 
+test("git shows what changed, but not in a tracked .env", async () => {
+  using home = tempHome();
+  const git = (...args: string[]) =>
+    Bun.spawnSync(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", ...args], { cwd: home.workdir });
+  const write = (text: string) => {
+    for (const name of [".env", "a.txt"]) writeFileSync(join(home.workdir, name), `${name} ${text}\n`);
+  };
+  git("init", "-q");
+  write("one");
+  git("add", "-f", ".env", "a.txt");
+  git("commit", "-qm", "one");
+  write("two");
+  const commands = ["git diff", "git log -p", "git show", "git grep -h one HEAD", "git show HEAD:.env"];
+  const { results } = await callTools(
+    commands.map((command, index) => ({ ...bash(command), id: `c${index}` })),
+    { home, args: ["--permission-mode", "standard"] },
+  );
+  for (const result of results.slice(0, 4)) expect(result).toContain("a.txt one");
+  for (const result of results) expect(result).not.toMatch(/\.env (?:one|two)/);
+  expect(results[4]).toContain("Tool requires approval");
+});
+
 test("neither text nor environment turn a reader into something else", async () => {
   using home = tempHome();
   const evil = join(home.workdir, "evil");

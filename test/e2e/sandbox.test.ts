@@ -2,13 +2,13 @@
 // the user who runs the tests (root included). Deeds stand in script files, so that nothing but the sandbox judges them.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runLetta, spawnLetta } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { CHAT, callTools, headless } from "../support/protocols.ts";
 import { openPty } from "../support/pty.ts";
-import { type SandboxWorld, sandboxWorld, workingBackends } from "../support/sandbox-world.ts";
+import { type SandboxWorld, sandboxWorld, sleepers, until, workingBackends } from "../support/sandbox-world.ts";
 
 const backends = await workingBackends();
 
@@ -66,6 +66,16 @@ const USES: Record<string, string> = {
   here: '[ "$(pwd)" = "$PWD" ] && echo WORKS',
 };
 
+/** Exchanges a directory with a link to the outside for five seconds, as fast as it can. */
+const SWAP = `
+my ($a, $b) = ("src/dir", "src/evil");
+my $end = time + 5;
+open(my $file, ">", "src/swapping");
+while (time < $end) {
+  syscall($ENV{RENAMEAT2} + 0, -100, $a, -100, $b, 2) == 0 or die "cannot exchange: $!" for 1 .. 1000;
+}
+`;
+
 if (backends.length === 0) {
   test("the doctor says why nothing works here", async () => {
     const { stdout, exitCode } = await runLetta(["sandbox", "doctor"]);
@@ -92,7 +102,7 @@ describe.each(backends)("$name", ({ name, path }) => {
         all.map((_, index) => ({ id: `c${index}`, name: "Bash", args: { command: `bash scripts/${index}` } })),
         {
           home: world,
-          args: ["--sandbox", "workspace"],
+          args: [],
           env: {
             PATH: path,
             OUT: world.outside,
@@ -149,7 +159,7 @@ describe.each(backends)("$name", ({ name, path }) => {
         write("c", join(home.workdir, ".git/hooks/pre-commit")),
         { id: "d", name: "Bash", args: { command: "python3 -V", outside_sandbox: true } },
       ],
-      { home, args: ["--sandbox", "workspace", "--output-format", "stream-json"], env: { PATH: path } },
+      { home, args: ["--output-format", "stream-json"], env: { PATH: path } },
     );
     expect(stdout).toContain(`"sandbox":{"backend":"${name}","profile":"workspace"}`);
     expect(readFileSync(join(home.workdir, "src/new"), "utf8")).toBe("new\n");
@@ -158,6 +168,72 @@ describe.each(backends)("$name", ({ name, path }) => {
     expect(results[1]).toContain("--");
     expect(results[2]).toContain("protected");
     expect(results[3]).toContain("--sandbox off");
+  });
+
+  test.if(Bun.which("perl") !== null)("a swapped directory leads file tools nowhere", async () => {
+    using home = sandboxWorld({
+      "work/swap.pl": SWAP,
+      "work/src/dir/file": "inside\nend\n",
+      "outside/file": "outside\nend\n",
+    });
+    symlinkSync(home.outside, join(home.workdir, "src/evil"));
+    const times = (count: number, name: string, args: (n: number) => object) =>
+      Array.from({ length: count }, (_, n) => ({ id: `${name}${n}`, name, args: args(n) }));
+    const { results } = await callTools(
+      [
+        { id: "swap", name: "Bash", args: { command: "perl swap.pl", run_in_background: true } },
+        { id: "wait", name: "Bash", args: { command: "until [ -e src/swapping ]; do :; done; echo SWAPPING" } },
+        ...times(60, "Write", (n) => ({ file_path: `src/dir/n${n}`, content: "new" })),
+        ...times(60, "Edit", () => ({ file_path: "src/dir/file", old_string: "end", new_string: "new end" })),
+        ...times(60, "Read", () => ({ file_path: "src/dir/file" })),
+        ...times(20, "Grep", () => ({ pattern: "side", path: "src", output_mode: "content" })),
+      ],
+      {
+        home,
+        args: ["--sandbox", "workspace"],
+        env: { PATH: path, RENAMEAT2: process.arch === "arm64" ? "276" : "316" },
+      },
+    );
+    expect(results[1]).toContain("SWAPPING");
+    expect(results.filter((text) => /\boutside\b(?!\/)/.test(text))).toEqual([]);
+    expect(readdirSync(home.outside).sort()).toEqual(["file", "secret"]);
+    expect(readFileSync(join(home.outside, "file"), "utf8")).toBe("outside\nend\n");
+    expect(results.filter((text) => text.includes("The path changed while it was used")).length).toBeGreaterThan(0);
+  });
+
+  test("without any flag a failing test of a fresh repository is fixed, and nothing else is touched", async () => {
+    using home = sandboxWorld({
+      "work/src/sum.sh": "echo $(($1 - $2))\n",
+      "work/src/test.sh": '[ "$(sh src/sum.sh 1 2)" = 3 ] && echo PASSED || { echo FAILED; exit 1; }\n',
+      "work/src/evil.sh": `echo x >> ~/.ssh/config; chmod 777 ~/.ssh/config; touch ~/.ssh/config; cat ~/.ssh/config
+echo x > /etc/letta-test; (exec 3<>/dev/tcp/127.0.0.1/$PORT) && echo REACHED; true`,
+    });
+    const tcp = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const keys = statSync(join(home.path, ".ssh/config"), { bigint: true });
+    const bash = (id: string, command: string) => ({ toolCalls: [{ id, name: "Bash", args: { command } }] });
+    const file_path = join(home.workdir, "src/sum.sh");
+    const edit = { file_path, old_string: "$1 - $2", new_string: "$1 + $2" };
+    await using server = await startModelServer([
+      bash("a", "sh src/test.sh"),
+      { toolCalls: [{ id: "b", name: "Read", args: { file_path } }] },
+      { toolCalls: [{ id: "c", name: "Edit", args: edit }] },
+      bash("d", "sh src/test.sh"),
+      bash("e", "bash src/evil.sh"),
+      { toolCalls: [{ id: "f", name: "Write", args: { file_path: join(home.path, ".ssh/config"), content: "x" } }] },
+      { text: "Fixed." },
+    ]);
+    const { args, env } = headless(server.url, ["fix the failing test"]);
+    const { stdout } = await runLetta(args, { home, env: { ...env, PATH: path, PORT: String(tcp.port) } });
+    tcp.stop(true);
+    const result = (request: number) => server.requests[request]!.toolResults.at(-1)!.text;
+    expect(stdout).toContain("Fixed.");
+    expect(result(1)).toContain("FAILED");
+    expect(result(4)).toContain("PASSED");
+    expect(result(5)).not.toMatch(/REACHED|ssh-secret/);
+    expect(result(6)).toContain(".ssh/config is protected");
+    expect(existsSync("/etc/letta-test")).toBe(false);
+    const after = statSync(join(home.path, ".ssh/config"), { bigint: true });
+    expect([after.mode, after.mtimeNs, after.ctimeNs]).toEqual([keys.mode, keys.mtimeNs, keys.ctimeNs]);
   });
 
   test("strict writes nothing but temporary files", async () => {
@@ -253,23 +329,3 @@ test("--sandbox off: a headless run asks, which means no", async () => {
   expect(results[0]).toContain("It would be allowed with");
   expect(existsSync(join(home.workdir, "src/new"))).toBe(false);
 });
-
-function sleepers(seconds: string): number {
-  return readdirSync("/proc").filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith(`sleep\0${seconds}`);
-    } catch {
-      // It has just ended.
-      return false;
-    }
-  }).length;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error("the condition never came true");
-    await Bun.sleep(10);
-  }
-}

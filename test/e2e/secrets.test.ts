@@ -95,10 +95,12 @@ test("on a terminal: /secret shows and remembers no value", async () => {
   const kept = await letta.waitFor(/MY_TOKEN is kept/);
   letta.type("use it\r");
   const used = await letta.waitFor(/<MY_TOKEN=<REDACTED>>/, kept);
-  await letta.waitFor(/All done\./, used);
+  const done = await letta.waitFor(/All done\./, used);
   expect(server.requests[1]!.toolResults[0]?.text).toBe("<MY_TOKEN=<REDACTED>>");
   letta.type("/secret\r");
-  const listed = await letta.waitFor(/\$MY_TOKEN/, used);
+  const listed = await letta.waitFor(/\$MY_TOKEN/, done);
+  // Until then the command is still running and would refuse the next one.
+  await letta.waitFor(/> $/m, listed);
   letta.type("/secret unset MY_TOKEN\r");
   await letta.waitFor(/MY_TOKEN is forgotten/, listed);
   expect(letta.text().slice(kept)).not.toContain("two words");

@@ -2,7 +2,7 @@
 // that stay what they were.
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { builtBinary, childEnv, tempHome } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -110,6 +110,24 @@ describe("Edit", () => {
     expect(results[1]).toMatch(reason);
     expect(readFileSync(file, "utf8")).toBe(before);
   });
+});
+
+test("edits of one file under two names wait for each other", async () => {
+  using home = tempHome();
+  const words = Array.from({ length: 20 }, (_, n) => `word-${n}.`);
+  writeFileSync(join(home.workdir, "file.txt"), words.join("\n"));
+  symlinkSync("file.txt", join(home.workdir, "alias.txt"));
+  const { results } = await callTools(
+    words.map((word, n) => ({
+      id: `c${n}`,
+      name: "Edit",
+      args: { file_path: n % 2 ? "alias.txt" : "file.txt", old_string: word, new_string: `new ${word}` },
+    })),
+    { home },
+  );
+  expect(results.filter((text) => !text.includes("Replaced 1 occurrence"))).toEqual([]);
+  expect(readFileSync(join(home.workdir, "file.txt"), "utf8")).toBe(words.map((word) => `new ${word}`).join("\n"));
+  expect(lstatSync(join(home.workdir, "alias.txt")).isSymbolicLink()).toBe(true);
 });
 
 test("Grep finds with the ripgrep the binary carries, also where there is none on PATH", async () => {

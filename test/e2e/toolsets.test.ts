@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { jsonLines, runLetta, type TempHome, tempHome } from "../support/binary.ts";
 import { type ScriptedToolCall, startModelServer } from "../support/model-server.ts";
 import { CHAT, callTools, headless, PROTOCOLS, type ProtocolSetup } from "../support/protocols.ts";
+import { workingBackends } from "../support/sandbox-world.ts";
 
 const FILES = {
   "price.sh": '# Price with tax.\r\nprice() {\r\n  echo $(($1 * 12 / 100))\r\n}\r\nprice "$1"',
@@ -61,7 +62,8 @@ function contents(home: TempHome): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(home.workdir, name), "utf8")]));
 }
 
-async function fixWith(hands: Hands, setup: ProtocolSetup, toolset: string) {
+/** `settings` chooses the set for the agent instead of a flag. */
+async function fixWith(hands: Hands, setup: ProtocolSetup, toolset: string, by: "flag" | "settings" = "flag") {
   using home = tempHome();
   project(home);
   await using server = await startModelServer([
@@ -72,10 +74,29 @@ async function fixWith(hands: Hands, setup: ProtocolSetup, toolset: string) {
     { text: "Fixed." },
   ]);
   const flags = ["--yolo", "--output-format", "stream-json", "fix the test"];
-  const { args, env } = headless(server.url, flags, setup, toolset);
+  const { args, env } = headless(server.url, flags, setup, by === "flag" ? toolset : undefined);
+  if (by === "settings") {
+    const created = await runLetta(["agents", "create", "--format", "json"], { home, env });
+    const { id: agentId } = JSON.parse(created.stdout) as { id: string };
+    const baseUrl = `local:${join(home.path, ".letta/local")}`;
+    await Bun.write(
+      join(home.path, ".letta/settings.json"),
+      JSON.stringify({ agents: [{ agentId, baseUrl, toolset }] }),
+    );
+    args.splice(args.indexOf("--toolset"), 2, "--agent", agentId);
+  }
   const run = await runLetta(args, { home, env });
   return { run, requests: server.requests, files: contents(home) };
 }
+
+test.each(Object.keys(HANDS))("%s, chosen in the settings, does the same", async (toolset) => {
+  const { run, requests, files } = await fixWith(HANDS[toolset]!, CHAT, toolset, "settings");
+  expect({ exitCode: run.exitCode, stderr: run.stderr }).toEqual({ exitCode: 0, stderr: "" });
+  expect(files).toEqual({ ...FILES, "price.sh": FIXED });
+  expect(requests.at(-1)!.toolResults.at(-1)!.text).toContain("passed");
+  const used = Object.values(HANDS[toolset]!).map(({ name }) => name);
+  expect(requests[0]!.toolNames).toEqual(expect.arrayContaining(used));
+});
 
 describe.each([
   ...Object.keys(HANDS).map((toolset) => [toolset, CHAT, toolset, HANDS[toolset]!] as const),
@@ -168,6 +189,63 @@ test("a program on a terminal asks, is answered, and does not outlive letta", as
   expect(answered).toContain("hi Ada");
   const pid = Number(readFileSync(join(home.workdir, "pid"), "utf8"));
   expect(() => process.kill(pid, 0)).toThrow();
+});
+
+/** Starts a shell on a terminal, types these texts at once, and returns what the model was told of each. */
+async function typeInto(home: TempHome, flags: string[], texts: string[]): Promise<string[]> {
+  await using server = await startModelServer((request, index) => {
+    const start = { cmd: "PS1= bash --norc --noprofile", tty: true, login: false, yield_time_ms: 1000 };
+    if (index === 0) return { toolCalls: [{ name: "exec_command", args: start }] };
+    if (index > 1) return { text: "done" };
+    const session = /session ID (\d+)/.exec(request.toolResults[0]!.text)![1];
+    const args = { session_id: Number(session), yield_time_ms: 1000 };
+    return { toolCalls: texts.map((chars) => ({ name: "write_stdin", args: { ...args, chars } })) };
+  });
+  const { args, env } = headless(server.url, [...flags, "go"], CHAT, "codex");
+  await runLetta(args, { home, env });
+  return server.requests[2]!.toolResults.slice(1).map(({ text }) => text);
+}
+
+test("deny rules hold for what is typed into a shell, in pieces too, whatever the mode", async () => {
+  using home = tempHome();
+  writeFileSync(join(home.workdir, "keep"), "");
+  const flags = ["--yolo", "--disallowedTools", "Bash(rm:*)"];
+  const [whole, begin, rest, other] = await typeInto(home, flags, ["rm keep\n", "r", "m keep\n", "\u0003"]);
+  expect(whole).toContain("Permission denied by rule: Bash(rm:*)");
+  expect(begin).toContain("running with session ID");
+  expect(rest).toContain("nothing was typed. Call again.");
+  expect(other).toContain("running with session ID");
+  expect(readdirSync(home.workdir)).toEqual(["keep"]);
+});
+
+test.skipIf((await workingBackends()).length === 0)(
+  "a confined session may be typed into without a person",
+  async () => {
+    using home = tempHome();
+    const [result] = await typeInto(home, ["--sandbox", "workspace"], ["echo typed > made; echo $((6 * 7))\n"]);
+    expect(result).toContain("42");
+    expect(readFileSync(join(home.workdir, "made"), "utf8")).toBe("typed\n");
+  },
+);
+
+test("with lines in both directions, a message chooses the tools of its turn", async () => {
+  await using server = await startModelServer(Array.from({ length: 4 }, () => ({ text: "ok" })));
+  const lines = [
+    {},
+    { client_toolset: { base: "codex_snake", include: ["Glob"] }, exclude_interactive_tools: true },
+    { client_tool_allowlist: ["Read", "apply_patch", "unknown_here"] },
+    { client_tool_allowlist: [] },
+  ].map((wish, index) => JSON.stringify({ type: "user", message: { content: `message ${index}` }, ...wish }));
+  const { args, env } = headless(server.url, ["--input-format", "stream-json", "--output-format", "stream-json"]);
+  const run = await runLetta(args, { env, stdin: `${lines.join("\n")}\n` });
+  expect(run).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining("Error") });
+  const [plain, wished, only, none] = server.requests.map(({ toolNames }) => toolNames);
+  expect(plain).toEqual(expect.arrayContaining(["Bash", "Monitor", "AskUserQuestion"]));
+  expect(wished).toEqual(expect.arrayContaining(["exec_command", "apply_patch", "Glob"]));
+  expect(wished).not.toContain("Bash");
+  expect(wished).not.toContain("AskUserQuestion");
+  expect(only).toEqual(["Read", "apply_patch"]);
+  expect(none).toEqual([]);
 });
 
 test("letta tools list shows a set as its models see it", async () => {

@@ -28,13 +28,16 @@ export function checker(): PermissionChecker & { rules: string[] } {
     mode: "standard",
     modeSource: "test",
     setMode: () => {},
-    check: async (tool): Promise<Verdict> => {
+    check: async (tool, targets): Promise<Verdict> => {
+      const realPaths = new Map(
+        targets.flatMap((target) => (target.kind === "file" ? [[target.path, target.path]] : [])),
+      );
       if (tool === "Never") {
         const reason = { by: "rule", detail: "denied", rule: "Never", source: "user" as const };
-        return { behavior: "deny", reason, trace: [reason] };
+        return { behavior: "deny", reason, trace: [reason], realPaths };
       }
       const reason = { by: "default", detail: `${tool} asks` };
-      if (tool === "Free" || rules.includes(tool)) return { behavior: "allow", reason, trace: [reason] };
+      if (tool === "Free" || rules.includes(tool)) return { behavior: "allow", reason, trace: [reason], realPaths };
       return {
         behavior: "ask",
         always: false,
@@ -42,10 +45,12 @@ export function checker(): PermissionChecker & { rules: string[] } {
         trace: [reason],
         suggestions: [suggestion],
         allowFlag: "--yolo",
+        realPaths,
       };
     },
     addRule: async (_effect, rule) => void rules.push(rule),
     hidesPath: () => false,
+    deniedReads: () => ({ paths: [], denies: null }),
     listRules: () => [],
   };
 }
@@ -59,6 +64,8 @@ export interface Harness {
   backend: ReturnType<typeof createLocalBackend>;
   journal: ReturnType<typeof createJournal>;
   bugs: unknown[];
+  /** What the engine said when a turn was over. */
+  ended: unknown[];
   input(patch?: Partial<TurnInput>): TurnInput;
 }
 
@@ -90,6 +97,7 @@ export async function harness(
   const journal = createJournal(db);
   const permissions = checker();
   const bugs: unknown[] = [];
+  const ended: unknown[] = [];
   const engine = createEngine({
     backend,
     selectTools: () => available,
@@ -104,6 +112,7 @@ export async function harness(
     clientState: createClientState(db),
     collectReminders: async () => [],
     rearmReminders: () => {},
+    afterTurn: (turn) => void ended.push(turn),
     takeWarnings: () => [],
     cwd: () => "/",
     label: "test",
@@ -120,6 +129,7 @@ export async function harness(
     journal,
     permissions,
     bugs,
+    ended,
     ...target,
     input: (patch = {}) => ({ ...target, content: "hello", approver: "front_end", ...patch }),
   };

@@ -10,7 +10,7 @@ import { MAX_STOP_CONTINUATIONS } from "@/hooks/limits.ts";
 import { openDatabase } from "@/store/db.ts";
 import type { UserSettings } from "@/store/settings.ts";
 import { type AnyTool, defineTool } from "@/tools/define-tool.ts";
-import { call, FakeModel, type FakeReply, reply, say } from "../support/fake-model.ts";
+import { call, FakeModel, type FakeReply, fail, reply, say } from "../support/fake-model.ts";
 import { harness, play, tools } from "./harness.ts";
 
 const root = mkdtempSync(join(tmpdir(), "letta-turn-hooks-"));
@@ -302,6 +302,54 @@ test("PreCompact refuses what a person asked for", async () => {
   await expect(engine.compact({ agentId, conversationId })).rejects.toMatchObject({
     code: "denied",
     message: "A hook refused the compaction: keep it all",
+  });
+});
+
+describe("PreCompact, before a conversation shrinks by itself", () => {
+  const LONG = "words ".repeat(6_000);
+  async function long(command: string, replies: FakeReply[]) {
+    const model = new FakeModel([say("one"), ...replies], { max_context_window: 8_000 });
+    const log = join(root, `compact-${crypto.randomUUID()}`);
+    const opened = await harness(model, [], openDatabase(":memory:"), {
+      PreCompact: hook(`cat >> ${log}; ${command}`),
+    });
+    const first = await play(opened.engine, opened.input({ content: LONG }));
+    const asked = async () =>
+      (await Bun.file(log).text())
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    return { ...opened, model, asked, first };
+  }
+
+  test("it is asked first, and may refuse: the request goes out as it is", async () => {
+    const { engine, input, model, asked } = await long("echo keep it all >&2; exit 2", [say("two")]);
+    const { events, result } = await play(engine, input({ content: LONG }));
+    expect(result).toMatchObject({ status: "completed", text: "two" });
+    expect(events.filter(({ type }) => type === "compaction")).toEqual([]);
+    expect(notices(events)).toEqual(["A hook refused to shorten the conversation: keep it all"]);
+    expect(JSON.stringify(model.requests.at(-1)!.messages).split(LONG.trim()).length - 1).toBe(2);
+    // Once per turn, although the answer did not make it shorter.
+    expect((await asked()).at(-1)).toMatchObject({
+      trigger: "auto",
+      cause: "context_window_limit",
+      max_context_length: 8_000,
+      context_length: expect.any(Number),
+    });
+  });
+
+  test("what the provider finds too long fails then", async () => {
+    const { engine, input, asked } = await long("exit 2", [fail("context_overflow")]);
+    const { result } = await play(engine, input({ content: "short" }));
+    expect(result).toMatchObject({ status: "failed", error: { code: "context_overflow" } });
+    const causes = (await asked()).map(({ cause }) => cause);
+    expect(causes.slice(-2)).toEqual(["context_window_limit", "context_window_overflow"]);
+  });
+
+  test("one that does not object is no obstacle", async () => {
+    const { first, model } = await long("exit 0", []);
+    expect(first.events.map(({ type }) => type)).toContain("compaction");
+    expect(JSON.stringify(model.requests[0]!.messages)).not.toContain(LONG.trim());
   });
 });
 

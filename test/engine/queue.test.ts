@@ -41,3 +41,17 @@ test("a full queue refuses, it never drops", () => {
   expect(queue.enqueue("one too many")).toBeNull();
   expect(queue.length).toBe(QUEUE_LIMIT);
 });
+
+test("only messages with the same wishes become one turn", () => {
+  const queue = new TurnQueue();
+  const tools = { toolset: "none" as const };
+  queue.enqueue("one", "user", { tools });
+  queue.enqueue("two", "user", { tools: { ...tools } });
+  queue.enqueue("three");
+  queue.enqueue("four", "user", { tools: { only: [] } });
+  expect(queue.takeBatch()).toMatchObject({ content: "one\ntwo", tools });
+  const plain = queue.takeBatch();
+  expect(plain).toMatchObject({ content: "three" });
+  expect(plain).not.toHaveProperty("tools");
+  expect(queue.takeBatch()).toMatchObject({ content: "four", tools: { only: [] } });
+});

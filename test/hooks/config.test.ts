@@ -66,12 +66,36 @@ test("without the key there is nothing to look at", () => {
 });
 
 test.each([
-  ["./check.sh", ["/p/sub/check.sh", "/p/check.sh"]],
-  ["bash -e check.sh --flag | tee /tmp/log.txt", ["/p/sub/check.sh", "/p/check.sh", "/tmp/log.txt"]],
-  ['"$LETTA_PROJECT_DIR"/hooks/a', ["/p/hooks/a"]],
-  ["~/bin/guard; $HOME/b", ["/home/u/bin/guard", "/home/u/b"]],
-  ["echo hello && exit 2", []],
-])("%s runs %j", (command, files) => {
+  ["./check.sh", "/p/check.sh"],
+  ["./check.sh", "/p/sub/check.sh"],
+  ["bash -e check.sh --flag | tee /tmp/log.txt", "/p/check.sh"],
+  ["bash -e check.sh --flag | tee /tmp/log.txt", "/tmp/log.txt"],
+  ["bash check", "/p/check"],
+  ["sh ./x.sh<in.json", "/p/sub/in.json"],
+  ["node -r ./a.js hooks/x.js", "/p/a.js"],
+  ["node --require=./a.js hooks/x.js", "/p/hooks/x.js"],
+  ["npx tsx hooks/x.ts", "/p/hooks/x.ts"],
+  ["env X=1 ./x", "/p/x"],
+  ["X=1 . ./x", "/p/x"],
+  ["cd a && ./x", "/p/a/x"],
+  ["pushd a; b/x", "/p/sub/a/b/x"],
+  ["bash -c 'cd a && ./x.sh'", "/p/a/x.sh"],
+  ['cd "$(git rev-parse --show-toplevel)" && tools/x', "/p/tools/x"],
+  ["make -C build lint.sh", "/p/build/lint.sh"],
+  ["npm --prefix=web run ./x", "/p/web/x"],
+  ['"$LETTA_PROJECT_DIR"/hooks/a', "/p/hooks/a"],
+  [`"\${LETTA_PROJECT_DIR}/hooks/a b.sh" x`, "/p/hooks/a b.sh"],
+  ["$CLAUDE_PROJECT_DIR/.claude/hooks/a.py", "/p/.claude/hooks/a.py"],
+  [`\${SOME_ROOT:-.}/a.py`, "/p/a.py"],
+  ["`git rev-parse --show-toplevel`/a.py", "/p/a.py"],
+  ["~/bin/guard; $HOME/b", "/home/u/bin/guard"],
+  ["~/bin/guard; $HOME/b", "/home/u/b"],
+])("%s may run %s", (command, file) => {
   const found = listHooks(settings({ user: { hooks: { Stop: [hook(command)] } } }), trusted);
-  expect(hookScripts(found, { cwd: "/p/sub", projectRoot: "/p", home: "/home/u" })).toEqual(files);
+  expect(hookScripts(found, { cwd: "/p/sub", projectRoot: "/p", home: "/home/u" })).toContain(file);
+});
+
+test("programs of PATH and options are no files", () => {
+  const found = listHooks(settings({ user: { hooks: { Stop: [hook("jq -e -r && exit")] } } }), trusted);
+  expect(hookScripts(found, { cwd: "/p/sub", projectRoot: "/p", home: "/home/u" })).toEqual([]);
 });

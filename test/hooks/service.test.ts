@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { STDOUT_CHARS } from "@/hooks/limits.ts";
 import { createHooks, denialOf, type HookInput } from "@/hooks/service.ts";
 import { createSessionHooks } from "@/hooks/session-hooks.ts";
+import { createRedactor } from "@/lib/redactor.ts";
 import { readEnv } from "@/store/env.ts";
 import type { CommandHook } from "@/store/hook-settings.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import type { UserSettings } from "@/store/settings.ts";
+import { NO_SECRET_GUARD } from "@/tools/secret-guard.ts";
 import { createToolServices } from "@/tools/services.ts";
 import { FakeModel, say } from "../support/fake-model.ts";
 
@@ -88,6 +90,34 @@ test.each([
   expect(result.run.status).toBe(status as typeof result.run.status);
   expect(denialOf(result)).toBe(denial);
   expect(result.notices.map(({ level }) => level)).toEqual(status === "failed" ? ["warning"] : []);
+});
+
+test.each([
+  ["echo my-s3cr3t-value >&2; exit 2", "deny", "KEY=<REDACTED>"],
+  [`echo '{"decision":"deny","reason":"no my-s3cr3t-value"}'`, "deny", "no KEY=<REDACTED>"],
+  ["echo my-s3cr3t-value >&2; exit 1", null, null],
+] as const)("what a hook says has no secret in it: %s", async (text, decision, reason) => {
+  const redactor = createRedactor([{ name: "KEY", value: "my-s3cr3t-value" }]);
+  const guarded = { ...services, secrets: { ...NO_SECRET_GUARD, refresh: async () => redactor } };
+  const input = { updatedInput: { command: "use my-s3cr3t-value" }, additionalContext: "my-s3cr3t-value" };
+  const hooks = createHooks({
+    settings: {
+      user: { hooks: { PreToolUse: [{ hooks: [command(`echo '${JSON.stringify(input)}'`), command(text)] }] } },
+      project: {},
+      local: {},
+      projectRoot: root,
+    },
+    trust: { accepts: () => false },
+    services: guarded,
+    models: new FakeModel(),
+  });
+  const { runs, notices } = await hooks.run(PRE, place());
+  expect(runs[1]!.answer).toMatchObject({ decision, reason });
+  // What it puts into the call is its own doing.
+  expect(runs[0]!.answer).toMatchObject({ updatedInput: input.updatedInput, additionalContext: "KEY=<REDACTED>" });
+  expect(JSON.stringify([runs[1], notices]).replaceAll(/"command":"(?:[^"\\]|\\.)*"/g, "")).not.toMatch(
+    /: my-s3cr3t|no my-s3cr3t/,
+  );
 });
 
 test("a large event does not block a hook that does not read it", async () => {

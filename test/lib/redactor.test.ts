@@ -18,6 +18,17 @@ test.each([
   ["", base64(`usersx:${VALUE}:more`)],
   ["in URL-safe base64", Buffer.from(VALUE).toString("base64url")],
   ["in hex", Buffer.from(VALUE).toString("hex")],
+  ["in base64 that is broken into lines", base64(`some ${VALUE} more`).replace(/.{4}/g, "$&\n")],
+  ["in base64 with indented lines", base64(VALUE).replace(/.{10}/g, "$&\r\n    ")],
+  ["in base64 with breaks, in JSON", JSON.stringify(base64(VALUE).replace(/.{10}/g, "$&\n")).slice(1, -1)],
+  ["in hex that is broken into lines", Buffer.from(VALUE).toString("hex").replace(/.{7}/g, "$&\n")],
+  ["in JSON of Python", JSON.stringify(VALUE).slice(1, -1).replace("ü", "\\u00fc")],
+  ["in JSON of .NET", JSON.stringify(VALUE).slice(1, -1).replace("ü", "\\u00FC").replace("&", "\\u0026")],
+  ["in JSON of Go", JSON.stringify(VALUE).slice(1, -1).replace("&", "\\u0026")],
+  ["in JSON of PHP", JSON.stringify(VALUE).slice(1, -1).replace("/", "\\/").replace("ü", "\\u00fc")],
+  ["in JSON of Python inside JSON", JSON.stringify(JSON.stringify(VALUE).replace("ü", "\\u00fc")).slice(3, -3)],
+  ["in HTML", VALUE.replace("&", "&amp;").replace('"', "&quot;").replace('"', "&quot;")],
+  ["in a shell's words", VALUE.replace(/["& ]/g, "\\$&")],
 ])("a value %s", (_, text) => {
   const shown = redactor.redact(`before ${text} after`);
   expect(shown).toContain("DB_PASS=<REDACTED>");
@@ -67,6 +78,36 @@ describe("in pieces", () => {
       for (const { value } of secrets) expect(shown).not.toContain(value);
       expect(shown).toBe(known.redact(text));
     }
+  });
+
+  const LONG = `${VALUE}${"0123456789".repeat(20)}`;
+  const wrap = (text: string, width: number, gap: string) => text.replace(new RegExp(`.{${width}}`, "g"), `$&${gap}`);
+  test.each([
+    ["lines", wrap(base64(`user:${LONG}`), 60, "\n")],
+    ["indented lines", wrap(base64(LONG), 64, "\r\n      ")],
+    ["lines in JSON", JSON.stringify(wrap(base64(`u:${LONG}`), 76, "\n"))],
+    ["hex lines", wrap(Buffer.from(LONG).toString("hex"), 60, "\n")],
+  ])("a long value in %s, cut anywhere, leaves nothing that says something", (_, text) => {
+    const redactor = createRedactor([{ name: "LONG", value: LONG }]);
+    const whole = `some text\nkey: ${text}\nmore`;
+    for (let size = 1; size <= whole.length; size++) {
+      const stream = redactor.stream();
+      let shown = "";
+      for (let at = 0; at < whole.length; at += size) shown += stream.push(whole.slice(at, at + size));
+      shown += stream.finish();
+      expect(shown).toContain("LONG=<REDACTED>");
+      // Three characters before a break may have gone out, and what base64 shares with the bytes beside it.
+      expect(shown.length).toBeLessThan("some text\nkey: LONG=<REDACTED>\nmore".length + 24);
+      expect([shown.slice(0, 15), shown.slice(-5)]).toEqual(["some text\nkey: ", "\nmore"]);
+    }
+  });
+
+  test("a line that ends like a value begins is passed on", () => {
+    const stream = createRedactor([{ name: "A", value: VALUE }]).stream();
+    const line = `a line that ends in ${base64(VALUE).slice(0, 3)}\n`;
+    expect(stream.push(line)).toBe(line);
+    // And nothing but these three goes out when it was one.
+    expect(stream.push(`${base64(VALUE).slice(3)}\n`) + stream.finish()).toBe("A=<REDACTED>\n");
   });
 
   test("what cannot begin a value is passed on at once", () => {

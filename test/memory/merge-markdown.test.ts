@@ -219,6 +219,20 @@ describe("list items and table rows", () => {
       "Likes:\n\n- tea\n\nDislikes:\n\n- rain\n- noise\n",
       "Likes:\n\n- tea\n- noise\n\nDislikes:\n\n- rain\n- noise\n",
     ],
+    [
+      "an item that one side has twice in a list stays there twice",
+      "- a\n- b\n\nx\n\n- c\n",
+      "- a\n- b\n\nx\n\n- c\n- a\n- a\n",
+      "- a\n- b\n- d\n\nx\n\n- c\n",
+      "- a\n- b\n- d\n\nx\n\n- c\n- a\n- a\n",
+    ],
+    [
+      "what was nested and no longer is, is no double of anything",
+      "- a\n  - sub\n- b\n\nx\n",
+      "- a\n  - sub\n  - sub\n- b\n\nx\n",
+      "  - sub\n- b\n\nx\n",
+      "  - sub\n  - sub\n- b\n\nx\n",
+    ],
     ["an item moved by both", "- a\n- b\n- c\n", "- c\n- a\n- b\n", "- a\n- c\n- b\n", "- c\n- a\n- b\n"],
     ["paragraphs both appended", "p\n", "p\n\nThis.\n", "p\n\nThat.\n", null],
     [
@@ -367,6 +381,40 @@ describe("any two edits of a document", () => {
     }
     expect(clean).toBeGreaterThan(1000);
     expect(clean).toBeLessThan(2900);
+  });
+
+  test("among equal lines, too, each is there as often as both sides' changes make it", async () => {
+    const random = seeded(23);
+    const lines = ["- a", "- b", "  - sub", "one two", "three four", "## A", "## B", "", "", "```"];
+    const pick = (): string => lines[random(lines.length)]!;
+    const count = (text: string | string[], line: string): number =>
+      (typeof text === "string" ? text.split("\n") : text).filter((other) => other === line).length;
+    let clean = 0;
+    for (let round = 0; round < 3000; round++) {
+      const base = Array.from({ length: 4 + random(12) }, pick);
+      const [ours, theirs] = [base, base].map((from) => {
+        const side = [...from];
+        for (let edits = 1 + random(3); edits > 0; edits--) {
+          side.splice(random(side.length), random(2), ...(random(3) > 0 ? [pick()] : []));
+        }
+        return side;
+      }) as [string[], string[]];
+      const text = (side: string[]): string => `${side.join("\n")}\n`;
+      const merged = await merge(text(base), text(ours), text(theirs));
+      if (merged === null) continue;
+      clean++;
+      for (const line of lines) {
+        if (line === "") continue;
+        const [b, o, t] = [count(base, line), count(ours, line), count(theirs, line)];
+        // Both changes; or, where both sides did the same, one of them.
+        const possible = [o + t - b];
+        if (o > b && t > b) for (let n = Math.max(o, t); n < o + t - b; n++) possible.push(n);
+        if (o < b && t < b) for (let n = Math.min(o, t); n > o + t - b; n--) possible.push(n);
+        const context = { base, ours, theirs, merged, line };
+        expect({ ...context, fine: possible.includes(count(merged, line)) }).toEqual({ ...context, fine: true });
+      }
+    }
+    expect(clean).toBeGreaterThan(1000);
   });
 
   test("a side that changed nothing has no say", async () => {

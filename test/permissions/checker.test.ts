@@ -135,8 +135,9 @@ test("git asks where the repository's configuration may run programs", async () 
 test("a read-only command obeys file rules", async () => {
   const world = await worlds.make({ user: { permissions: { ask: ["Read(docs/**)"] } } });
   expect(brief(await world.shell("cat docs/a"))).toBe("ask");
-  expect(brief(await world.shell("rg x"))).toBe("allow");
   expect(brief(await world.shell("rg x docs"))).toBe("ask");
+  expect(brief(await world.shell("rg x"))).toBe("ask");
+  expect(brief(await world.shell("rg x src"))).toBe("allow");
 });
 
 test("a call with several targets is as strict as its strictest", async () => {
@@ -414,4 +415,30 @@ test("a directory that becomes readable later is readable from then on", async (
   expect(brief(await world.file("Read", "/elsewhere/log"))).toBe("ask");
   directories.push("/elsewhere");
   expect(brief(await world.file("Read", "/elsewhere/log"))).toBe("allow");
+});
+
+test("a verdict says where its files really were", async () => {
+  const world = await worlds.make({ files: { "outside/a": "" } });
+  symlinkSync(join(world.root, "outside"), join(world.project, "out"));
+  symlinkSync(join(world.root, "outside/missing"), join(world.project, "dangling"));
+  symlinkSync("loop", join(world.project, "loop"));
+  const real = {
+    a: join(world.project, "a"),
+    "out/new/x": join(world.root, "outside/new/x"),
+    dangling: join(world.root, "outside/missing"),
+    // Nobody knows where; the system will say what is wrong with it.
+    loop: join(world.project, "loop"),
+  };
+  const targets = Object.keys(real).map((name) => ({
+    kind: "file" as const,
+    family: "Write" as const,
+    path: join(world.project, name),
+  }));
+  for (const mode of ["standard", "unrestricted", "plan"] as const) {
+    world.checker.setMode(mode);
+    const { realPaths } = await world.checker.check("Write", targets);
+    expect(Object.fromEntries(realPaths)).toEqual(
+      Object.fromEntries(Object.entries(real).map(([name, path]) => [join(world.project, name), path])),
+    );
+  }
 });

@@ -274,3 +274,10 @@ test.each([
   const connectError = Object.assign(new Error("Unable to connect"), { code });
   expect(classify({ connectError }, "", connection(kind))).toMatchObject({ code: "network", retryable });
 });
+
+test("a key that a provider quotes is not repeated", () => {
+  const on = connection("openai", { key: "k3y-of-this-user", keyVar: "OPENAI_API_KEY" });
+  const body = { error: { message: "Incorrect API key provided: k3y-of-this-user." } };
+  const { message } = classify({ status: 401, errorBody: body }, "", on);
+  expect(message).toEndWith("401 Incorrect API key provided: OPENAI_API_KEY=<REDACTED>.");
+});

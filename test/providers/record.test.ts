@@ -139,3 +139,11 @@ function replayingAdapterOf(lines: string[]): ModelAdapter {
   writeFileSync(file, `${[header, ...lines].join("\n")}\n`);
   return replayingAdapter(file);
 }
+
+test("a pipe is refused: opening it would wait for its other end", () => {
+  const pipe = join(dir, "pipe");
+  expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+  const adapter = testAdapter(serverEnv("http://127.0.0.1:9"));
+  expect(() => recordingAdapter(adapter, pipe)).toThrow(`cannot write the recording ${pipe}: it is not a file`);
+  expect(() => replayingAdapter(pipe)).toThrow(`cannot replay ${pipe}: it is not a file`);
+});

@@ -12,6 +12,7 @@ import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSettings } from "@/store/settings.ts";
 import { openTrust } from "@/store/trust.ts";
+import { startExchanger } from "../support/exchanger.ts";
 
 const roots: string[] = [];
 afterAll(() => {
@@ -77,6 +78,19 @@ async function context(root: string, cwd = join(root, "project")): Promise<Remin
     now: new Date("2026-11-30T10:00:00Z"),
   };
 }
+
+test("what is due about memory is said once, and to the agent it is about", async () => {
+  const root = tree({});
+  const due = new Map([["agent-1", ["Memory is dirty.", "It cannot be pushed."]]]);
+  const takeMemoryNotes = (agentId: string): string[] => due.get(agentId)?.splice(0) ?? [];
+  const given = { ...(await context(root)), takeMemoryNotes };
+  expect((await collectReminders(given)).at(-1)).toBe("Memory is dirty.\n\nIt cannot be pushed.");
+  expect(await collectReminders(given)).toEqual([]);
+  due.set("agent-2", ["Not mine."]);
+  expect(await collectReminders(given)).toEqual([]);
+  due.set("agent-1", ["Memory is dirty."]);
+  expect(await collectReminders(given)).toEqual(["Memory is dirty."]);
+});
 
 test("everything is said once, and again after a compaction", async () => {
   const root = tree({ "project/AGENTS.md": "Use tabs." });
@@ -203,6 +217,23 @@ test("instruction files: nearest first, copies once, imports one level, nothing 
     { name: "GEMINI.md", text: "for gemini" },
   ]);
 });
+
+test.if(process.platform === "linux")(
+  "instructions swapped with a link to elsewhere bring nothing from there",
+  async () => {
+    const root = tree({ "repo/.git/HEAD": "x", "repo/AGENTS.md": "ours", "outside.md": "secret" });
+    const [file, link] = [join(root, "repo/AGENTS.md"), join(root, "repo/link")];
+    symlinkSync(join(root, "outside.md"), link);
+    const read = new Set<string>();
+    {
+      await using _swapping = await startExchanger(file, link);
+      const end = Date.now() + 400;
+      while (Date.now() < end)
+        read.add(JSON.stringify(readInstructions(join(root, "repo"), root).map(({ text }) => text)));
+    }
+    expect([...read].filter((texts) => texts !== "[]" && texts !== '["ours"]')).toEqual([]);
+  },
+);
 
 test("too many instructions are cut, the nearest ones survive", async () => {
   const root = tree({

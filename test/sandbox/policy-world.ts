@@ -43,6 +43,7 @@ export function tableDisk(table: DiskTable): Disk & { list: ListDirectory } {
       return found?.startsWith("link:") ? found.slice(5) : found === undefined ? null : path;
     },
     isPlaceholder: (path) => kinds.get(path) === "placeholder",
+    read: () => "",
     list: (path) =>
       [...kinds.keys()]
         .filter((child) => child !== "/" && dirname(child) === path)
@@ -65,6 +66,8 @@ export const ANN: ProfileInput = {
   localStore: "/home/ann/.letta/local",
   readable: [],
   denyRead: [],
+  deniesRead: null,
+  guarded: [],
   tmp: "/var/private",
 };
 

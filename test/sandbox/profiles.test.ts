@@ -46,8 +46,11 @@ describe("roots", () => {
     expect(policyOf({ workspace }).rules.filter(({ access }) => access === "write")).toHaveLength(1);
   });
 
-  test("one inside another is the other's", () => {
-    expect(policyOf({ workspace: [`${APP}/src`, APP] }).absent).toEqual(policyOf().absent);
+  test("one inside another is protected like it", () => {
+    expect(policyOf({ workspace: [`${APP}/src`, APP] }).absent).toEqual([
+      ...policyOf().absent,
+      ...[".envrc", ".git", ".letta", ".mcp.json"].map((name) => `${APP}/src/${name}`),
+    ]);
   });
 });
 

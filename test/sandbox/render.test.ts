@@ -7,7 +7,11 @@ import { renderSeatbelt } from "@/sandbox/seatbelt.ts";
 import { expectGolden } from "../support/golden.ts";
 import { HOME_DISK, policyOf, tableDisk } from "./policy-world.ts";
 
-const facts = { bwrap: "/usr/bin/bwrap", cwd: "/home/ann/app", seccompFd: 3 };
+const MOUNTS = `21 1 259:0 / / rw - ext4 /dev/root rw
+22 21 0:6 / /dev rw - devtmpfs none rw
+30 21 0:40 /@home /home rw - btrfs /dev/sdb rw
+`;
+const facts = { bwrap: "/usr/bin/bwrap", cwd: "/home/ann/app", seccompFd: 3, mountInfo: MOUNTS };
 const { list } = tableDisk(HOME_DISK);
 
 test.each([

@@ -24,12 +24,39 @@ test.each([
 });
 
 test.each([
-  [1, "3 tests failed: expected 1 to be 2"],
-  [1, "cat: missing.txt: No such file or directory"],
-  [128, "fatal: not a git repository (or any of the parent directories): .git"],
-  [0, "grep: /root: Permission denied"],
-])("exit %i, %s: not the sandbox", (exitCode, output) => {
-  expect(explainFailure({ exitCode, output }, policyOf())).toBeNull();
+  [7, "", "curl -s http://localhost:3000 >/dev/null"],
+  [4, "", "wget -q example.com"],
+  [255, "", "ssh -q host true"],
+  [1, "OSError: [Errno 101] Netzwerk ist nicht erreichbar", ""],
+  [0, "bash: connect: Network is unreachable", "echo x > /dev/udp/1.2.3.4/53 || true"],
+  [0, "curl: (6) Hôte introuvable", "curl example.com || true"],
+])("exit %i, %p of %s: network", (exitCode, output, command) => {
+  expect(explainFailure({ exitCode, output, command }, policyOf())).toContain("likely blocked network;");
+});
+
+test.each([
+  ["touch: cannot touch '/usr/x': Read-only file system", "write"],
+  ["cat: /home/ann/.ssh/config: Permission denied", "read"],
+])("exit 0, %s: %s", (output, what) => {
+  expect(explainFailure({ exitCode: 0, output }, policyOf())).toContain(`likely blocked ${what};`);
+});
+
+test("a server that is not there may be one outside", () => {
+  const line = explainFailure({ exitCode: 1, output: "connect ECONNREFUSED 127.0.0.1:5432" }, policyOf());
+  expect(line).toContain("may have blocked network (servers outside are out of reach, also those of this machine);");
+});
+
+test.each([
+  [0, "ok 12 reports that connection refused is retried", ""],
+  [0, "docs: a read-only file system says EROFS", ""],
+  [0, "getaddrinfo is mocked", ""],
+  [6, "", "./curly-test"],
+  [1, "3 tests failed: expected 1 to be 2", ""],
+  [1, "cat: missing.txt: No such file or directory", ""],
+  [128, "fatal: not a git repository (or any of the parent directories): .git", ""],
+  [0, "grep: /root: Permission denied", ""],
+])("exit %i, %s: not the sandbox", (exitCode, output, command) => {
+  expect(explainFailure({ exitCode, output, command }, policyOf())).toBeNull();
 });
 
 test.each([

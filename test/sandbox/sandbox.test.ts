@@ -31,8 +31,8 @@ function make(choice: Partial<SandboxChoice> = {}, options: Partial<SandboxOptio
       home: join(root, "home"),
       lettaRoot: join(root, "home/.letta"),
       localStore: join(root, "home/.letta/local"),
-      readable: () => [],
     },
+    current: () => ({ readable: [], denyRead: [], deniesRead: null, guarded: [] }),
     tmpdir: root,
     contained: false,
     onSetupFailure: () => {
@@ -54,7 +54,7 @@ test.each([
 
 test("a contained run in the home directory allows nothing", () => {
   const { root } = make();
-  const place = { workspace: [root], home: root, lettaRoot: root, localStore: root, readable: () => [] };
+  const place = { workspace: [root], home: root, lettaRoot: root, localStore: root };
   expect(make({}, { contained: true, place }).sandbox).toMatchObject({
     active: true,
     autoAllow: false,

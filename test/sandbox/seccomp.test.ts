@@ -12,7 +12,8 @@ function run(program: Instruction[], call: { arch?: number; number: number; args
   const load = (offset: number): number => {
     if (offset === 0) return call.number;
     if (offset === 4) return call.arch ?? X64;
-    return call.args?.[(offset - 16) / 8] ?? 0;
+    const argument = call.args?.[Math.floor((offset - 16) / 8)] ?? 0;
+    return offset % 8 === 0 ? argument : Math.floor(argument / 2 ** 32);
   };
   let value = 0;
   for (let index = 0; index < program.length; index++) {
@@ -31,8 +32,8 @@ function run(program: Instruction[], call: { arch?: number; number: number; args
   throw new Error("the program ran off its end");
 }
 
-const confined = seccompProgram({ architecture: "x64", inet: false, ownProcesses: false });
-const namespaced = seccompProgram({ architecture: "x64", inet: true, ownProcesses: true });
+const confined = seccompProgram({ architecture: "x64", inet: false, ownNamespaces: false });
+const namespaced = seccompProgram({ architecture: "x64", inet: true, ownNamespaces: true });
 const SOCKET = 41;
 const SOCKETPAIR = 53;
 
@@ -50,6 +51,15 @@ describe("x86_64", () => {
     ["a datagram pair", { number: SOCKETPAIR, args: [1, 2 | 0o2000000, 0] }, errno(13), errno(13)],
     ["a raw pair", { number: SOCKETPAIR, args: [1, 3, 0] }, errno(13), errno(13)],
     ["ptrace", { number: 101 }, errno(1), ALLOW],
+    ["shared memory", { number: 29 }, errno(1), ALLOW],
+    ["message queues", { number: 240 }, errno(1), ALLOW],
+    ["asking for a limit", { number: 302, args: [0, 15, 0] }, ALLOW, ALLOW],
+    ["a limit of its own", { number: 302, args: [0, 7, 4096] }, ALLOW, ALLOW],
+    ["a limit above 4 GB", { number: 302, args: [0, 15, 2 ** 32] }, errno(1), ALLOW],
+    ["the limit that marks", { number: 302, args: [0, 15, 4096] }, errno(1), ALLOW],
+    ["a limit of another process", { number: 302, args: [77, 7, 4096] }, errno(1), ALLOW],
+    ["the limit that marks, otherwise", { number: 160, args: [15, 4096] }, errno(1), ALLOW],
+    ["a limit otherwise", { number: 160, args: [7, 4096] }, ALLOW, ALLOW],
     ["mount", { number: 165 }, errno(1), errno(1)],
     ["fork", { number: 56, args: [0x1200011] }, ALLOW, ALLOW],
     ["a new user namespace", { number: 56, args: [0x10000011] }, errno(1), errno(1)],
@@ -66,7 +76,7 @@ describe("x86_64", () => {
 });
 
 test("aarch64 has its own numbers", () => {
-  const program = seccompProgram({ architecture: "arm64", inet: false, ownProcesses: false });
+  const program = seccompProgram({ architecture: "arm64", inet: false, ownNamespaces: false });
   const call = (number: number, ...args: number[]) => run(program, { arch: ARM, number, args });
   expect([call(198, 2), call(198, 1), call(117), call(40), call(63), call(221)]).toEqual([
     errno(13),

@@ -55,3 +55,13 @@ test("a project opens nothing and closes what it likes", () => {
   const open = resolveSandbox(settings({ user }), { fallback: "off" });
   expect([open.network, open.autoAllowShell]).toEqual(["on", true]);
 });
+
+test("a list of allowed hosts is refused, and in a project it means no network", () => {
+  const network = "allowlist";
+  for (const layer of ["user", "managed"] as const)
+    expect(() => resolveSandbox(settings({ [layer]: { network } }), { fallback: "off" })).toThrow(
+      'sandbox.network must be on or off, not "allowlist"',
+    );
+  const layers = { user: { network: "on" }, project: { network } };
+  expect(resolveSandbox(settings(layers), { fallback: "off" }).network).toBe("off");
+});

@@ -21,13 +21,16 @@ test.each(readCorpus().map((line) => [line.expected, line.command, line.why, lin
   },
 );
 
-test("harmless commands of every day pass without a question", async () => {
-  const asked: string[] = [];
-  const commands = readEveryday();
-  for (const command of commands)
-    if ((await world.shell(placeNames(command, world))).behavior !== "allow") asked.push(command);
-  expect(commands.length).toBeGreaterThanOrEqual(150);
-  expect(1 - asked.length / commands.length).toBeGreaterThanOrEqual(0.95);
+test.each(readEveryday().map(({ expected, command, why }) => [expected, command, why] as const))(
+  "every day: %s: %j (%s)",
+  async (expected, command) => expect(brief(await world.shell(placeNames(command, world)))).toBe(expected),
+);
+
+test("nearly all harmless commands of every day pass without a question", () => {
+  const lines = readEveryday();
+  const allowed = lines.filter(({ expected }) => expected === "allow");
+  expect(lines.length).toBeGreaterThanOrEqual(200);
+  expect(allowed.length / lines.length).toBeGreaterThanOrEqual(0.95);
 });
 
 test.each([
@@ -54,6 +57,25 @@ test.each([
   ["arrays", "a=(".repeat(5_000)],
   ["quotes", "'a'\"b\"".repeat(16_000)],
   ["evaluations", "eval '".repeat(2_500)],
+  ["evaluations without quotes", "eval ".repeat(20_000)],
+  ["evaluations that fit", "eval ".repeat(3_200)],
+  ["one long word", "a".repeat(100_000)],
+  ["one long word of dots", "user.".repeat(3_200)],
+  ["revisions", `git show ${"a..".repeat(5_000)}`],
+  ["revisions in braces", `git show ${"a@{1}".repeat(3_000)}`],
+  ["beginnings of fork bombs", ":(){".repeat(4_000)],
+  ["expansions of braces", `echo ${"{a,b}".repeat(3_000)}`],
+  ["arithmetic", "$((1+".repeat(3_000)],
+  ["cases", "case a in a) ".repeat(1_200)],
+  ["assignments", "A=1 ".repeat(10_000)],
+  ["arrays in subscripts", "A[1]=2 ".repeat(2_000)],
+  ["definitions", "f() { a; }; ".repeat(1_300)],
+  ["aliases", "alias a=b; ".repeat(1_400)],
+  ["continued lines", "\\\n".repeat(8_000)],
+  ["continued words", "a \\\n".repeat(4_000)],
+  ["here-strings", "a <<< b\n".repeat(2_000)],
+  ["process substitutions", "<(".repeat(8_000)],
+  ["letters with marks", "cat ".concat("e\u0301/".repeat(5_000))],
 ] as const)("hostile input: %s", async (_, command) => {
   const { shell } = await world.reopen({ disallowedTools: ["Bash(rm:*)", "Read(.env)", "Edit(secret/**)"] });
   const verdict = await shell(command);

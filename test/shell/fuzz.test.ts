@@ -7,46 +7,12 @@ import { parseShell } from "@/shell/parser.ts";
 import { isHarmlessRedirect, type Plain, type PlainItem, toPlain } from "@/shell/plain.ts";
 import { quoteIfNeeded } from "@/shell/quote.ts";
 import { scanShell } from "@/shell/scan.ts";
+import { commandLine, PROGRAMS, seeded } from "../support/shell-grammar.ts";
 import { byText, createShellOracle } from "../support/shell-oracle.ts";
 
-const PROGRAMS = ["pp", "qq", "rr"];
 const oracle = createShellOracle(PROGRAMS);
 afterAll(oracle.dispose);
 
-const HARMLESS = ["a", "B9", "-x", "--k=v", "'q r'", '"d e"', "\\ ", "\\;", "é", "x~1", "@", "%", ":", "'\\'", '"\\""'];
-const RISKY = [
-  ..."' \" \\ ` $ # ! ~ ^ = * ? [ ] { } ( ) < > & | ; $( $(( )) $\u007b <( >( $' $\" $\u007bx\u007d $x $IFS \u007ba,b} @{u} '' \"\" \\\\ \\' #a ~/a".split(
-    " ",
-  ),
-  "\n",
-  "\t",
-  "\\\n",
-  "$(qq z)",
-  "`rr y`",
-  '"$(pp w)"',
-  '"a\\.b"',
-  '"\\$x"',
-  "$'\\x41'",
-  "x=1",
-  "x=",
-  "\u00a0",
-];
-const JOINTS = [" && ", " || ", "; ", " | ", "\n", ";", "|", "&&", " & ", " |& ", " ;\n "];
-const TAILS = [
-  "",
-  "",
-  "",
-  "",
-  " 2>&1",
-  " >/dev/null",
-  " > f",
-  " 2>/dev/null",
-  " < f",
-  " >&2",
-  " <<< x",
-  " # c",
-  " <<E\nqq z\nE\n",
-];
 const FRAMES = [
   (text: string) => text,
   (text: string) => text,
@@ -106,19 +72,6 @@ test("every command that ran is in the scan, or the scan says it is not certain"
   expect(missed).toEqual([]);
 }, 60_000);
 
-function commandLine(random: () => number, risk: number): string {
-  const pick = <Item>(items: readonly Item[]) => items[Math.floor(random() * items.length)]!;
-  const word = () =>
-    Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random() < risk ? RISKY : HARMLESS)).join("");
-  const command = () => {
-    const words = Array.from({ length: Math.floor(random() * 4) }, word);
-    return [pick(PROGRAMS), ...words].join(random() < 0.1 ? "\t" : " ") + pick(TAILS);
-  };
-  let text = command();
-  for (let more = Math.floor(random() * 3); more > 0; more--) text += pick(JOINTS) + command();
-  return text;
-}
-
 function unique(count: number, make: () => string): string[] {
   const texts = new Set<string>();
   for (let tries = 0; tries < count * 4 && texts.size < count; tries++) texts.add(make());
@@ -164,12 +117,4 @@ function compare(sample: { text: string }[], ran: string[][][], expected: string
   return ran.flatMap((argvs, index) =>
     Bun.deepEquals(argvs, expected[index]) ? [] : [{ text: sample[index]!.text, ran: argvs, read: expected[index] }],
   );
-}
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
-    return state / 4_294_967_296;
-  };
 }

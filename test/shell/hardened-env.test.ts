@@ -22,3 +22,18 @@ test("only variables that say where and in which language", () => {
   expect(hardened).toMatchObject({ HOME: "/h", LANG: "C", LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0" });
   for (const name of ["LD_PRELOAD", "GIT_DIR", "BASH_FUNC_ls%%"]) expect(Object.keys(hardened)).not.toContain(name);
 });
+
+test.each([
+  [{ KUBECONFIG: "/h/.kube/config" }, { KUBECONFIG: "/h/.kube/config" }],
+  [{ KUBECONFIG: "/h/.kube/config:/work/kube" }, { KUBECONFIG: "/dev/null" }],
+  [{ KUBECONFIG: "kube" }, { KUBECONFIG: "/dev/null" }],
+  [
+    { XDG_CONFIG_HOME: "/h/.config", XDG_SESSION_TYPE: "tty" },
+    { XDG_CONFIG_HOME: "/h/.config", XDG_SESSION_TYPE: "tty" },
+  ],
+  [{ XDG_CONFIG_HOME: "/work/config" }, {}],
+])("configuration of %p is %p", (env, expected) => {
+  const hardened = hardenEnv(env, ["/work"]);
+  const kept = Object.entries(hardened).filter(([name]) => /^(?:KUBECONFIG|XDG_)/.test(name));
+  expect(Object.fromEntries(kept)).toEqual(expected);
+});

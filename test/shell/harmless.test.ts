@@ -5,9 +5,13 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hardenEnv } from "@/shell/hardened-env.ts";
+import { SUBCOMMANDS } from "@/shell/read-only-git.ts";
 import { COMMANDS } from "@/shell/read-only-table.ts";
+
 import { type PermissionWorld, worldPool } from "../support/permission-world.ts";
+import { runAll } from "../support/shell-batch.ts";
 import { CORPUS_FILES, furnish } from "../support/shell-corpus.ts";
+import { spellBare } from "../support/shell-options.ts";
 
 const worlds = worldPool();
 afterAll(worlds.dispose);
@@ -48,6 +52,32 @@ test("what passes without a question changes nothing and starts nothing", async 
   }
   expect(ran.size).toBe(ENOUGH);
 }, 60_000);
+
+test("no option takes or leaves a word that was judged otherwise", async () => {
+  const world = await worlds.make({ files: CORPUS_FILES });
+  furnish(world);
+  makeRepository(world);
+  // What a misjudged option would turn into an output file, an editor, or a program.
+  const tables = [
+    ...Object.entries(COMMANDS).map(([name, table]) => ({ name, table, tails: ["a.txt new", "-- --output=new"] })),
+    ...Object.entries(SUBCOMMANDS).map(([name, table]) => ({ name: `git ${name}`, table, tails: ["-- --output=new"] })),
+  ].filter(({ name }) => name !== "sleep");
+  const texts: string[] = [];
+  const commands = tables.flatMap(({ name, table, tails }) =>
+    spellBare(table).flatMap((option) => tails.map((tail) => `${name} ${option} ${tail}`)),
+  );
+  for (const command of commands) {
+    const verdict = await world.shell(command);
+    if (verdict.behavior === "allow") texts.push(verdict.run!.command);
+  }
+  const before = snapshot(world.root);
+  for (let at = 0; at < texts.length; at += 200) {
+    const some = texts.slice(at, at + 200);
+    await runAll(world, some);
+    if (snapshot(world.root) !== before) expect(some).toEqual([]);
+  }
+  expect(texts.length).toBeGreaterThan(2_000);
+}, 120_000);
 
 function makeRepository({ project, home }: PermissionWorld): void {
   const script = `rm -rf .git; git init -q; git config user.name A; git config user.email a@example.com

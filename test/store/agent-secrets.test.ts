@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { readEnv } from "@/store/env.ts";
+import type { Keychain } from "@/store/keychain.ts";
 import { resolvePaths } from "@/store/paths.ts";
-import type { Keychain } from "@/store/secrets.ts";
 
 const roots: string[] = [];
 afterAll(() => {

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { codeOf } from "@/lib/errors.ts";
 import { readEnv } from "@/store/env.ts";
+import type { Keychain } from "@/store/keychain.ts";
 import { type Paths, resolvePaths } from "@/store/paths.ts";
-import { type Keychain, openSecrets, type ProviderRecord } from "@/store/secrets.ts";
+import { openSecrets, type ProviderRecord } from "@/store/secrets.ts";
 
 const root = await mkdtemp(join(tmpdir(), "letta-secrets-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   unlinkSync,
@@ -22,7 +23,7 @@ afterEach(() => {
 });
 
 function open(options: ShadowOptions = {}) {
-  const folder = mkdtempSync(join(tmpdir(), "letta-shadow-"));
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), "letta-shadow-"));
   folders.push(folder);
   const paths = { shadow: join(folder, "shadow") };
   const shadow = createShadowStore(openDatabase(":memory:"), paths, options);
@@ -32,7 +33,11 @@ function open(options: ShadowOptions = {}) {
     paths,
     at: (name: string) => join(folder, name),
     write: (turnId: string, name: string, content: string | null, conversationId = "c") =>
-      files.write({ conversationId, turnId }, join(folder, name), content === null ? null : Buffer.from(content)),
+      files.write(
+        { conversationId, turnId },
+        { lexical: join(folder, name), real: join(folder, name) },
+        { bytes: content === null ? null : Buffer.from(content) },
+      ),
     read: (name: string): string | null => {
       const path = join(folder, name);
       return existsSync(path) ? readFileSync(path, "utf8") : null;

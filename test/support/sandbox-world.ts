@@ -1,7 +1,18 @@
 // What sandbox tests on the compiled binary share: which backends this machine has, and a home with things worth
 // protecting, outside of the system's temp directory, which the sandbox replaces.
 
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { afterAll } from "bun:test";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { runLetta, type TempHome } from "./binary.ts";
 
@@ -10,11 +21,6 @@ export interface BackendUnderTest {
   /** A PATH on which letta finds just this backend. */
   path: string;
 }
-
-const PROGRAMS = [
-  ...["bash", "sh", "cat", "ls", "ln", "mv", "cp", "rm", "mkdir", "touch", "sleep", "setsid", "env", "head", "grep"],
-  ...["mount", "umount", "perl", "python3", "id", "kill", "true", "chmod", "tr", "bun", "readlink"],
-];
 
 /** The backends that work here, as `letta sandbox doctor` says. Without any, the doctor's exit code is 1. */
 export async function workingBackends(): Promise<BackendUnderTest[]> {
@@ -32,13 +38,21 @@ let withoutBwrap: string | undefined;
 function pathWithoutBwrap(): string {
   if (withoutBwrap !== undefined) return withoutBwrap;
   const directory = mkdtempSync("/var/tmp/letta-path-");
-  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
-  for (const name of PROGRAMS) {
-    const found = Bun.which(name);
-    if (found) symlinkSync(realpathSync(found), join(directory, name));
-  }
-  const rest = (process.env.PATH ?? "").split(delimiter).filter((entry) => !Bun.which("bwrap", { PATH: entry }));
-  withoutBwrap = [directory, ...rest].join(delimiter);
+  // The file's tests share it; the runner has no end of its own that could be waited for.
+  afterAll(() => {
+    rmSync(directory, { recursive: true, force: true });
+    withoutBwrap = undefined;
+  });
+  const entries = (process.env.PATH ?? "").split(delimiter).filter((entry) => entry !== "");
+  const kept = entries.map((entry) => {
+    if (!Bun.which("bwrap", { PATH: entry })) return entry;
+    for (const name of readdirSync(entry)) {
+      const link = join(directory, name);
+      if (name !== "bwrap" && !lstatSync(link, { throwIfNoEntry: false })) symlinkSync(join(entry, name), link);
+    }
+    return directory;
+  });
+  withoutBwrap = [...new Set(kept)].join(delimiter);
   return withoutBwrap;
 }
 
@@ -71,4 +85,26 @@ export function sandboxWorld(files: Record<string, string> = {}): SandboxWorld {
     outside: join(path, "outside"),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
+}
+
+/** How many processes sleep for so long. Choose a duration nobody else has. */
+export function sleepers(seconds: string): number {
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith(`sleep\0${seconds}`);
+    } catch {
+      // It has just ended.
+      return false;
+    }
+  }).length;
+}
+
+/** Throws when it never becomes true. */
+export async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error("the condition never came true");
+    await Bun.sleep(10);
+  }
 }

@@ -29,8 +29,12 @@ export function readCorpus(): CorpusLine[] {
   });
 }
 
-export function readEveryday(): string[] {
-  return readLines("everyday.txt");
+/** Commands of every day: what passes stands alone, what asks says why. */
+export function readEveryday(): Pick<CorpusLine, "expected" | "command" | "why">[] {
+  return readLines("everyday.txt").map((line) => {
+    const [expected = "", command, why = ""] = line.split(" ¦ ");
+    return command === undefined ? { expected: "allow", command: line, why: "harmless" } : { expected, command, why };
+  });
 }
 
 function readLines(name: string): string[] {

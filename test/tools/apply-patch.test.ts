@@ -188,3 +188,25 @@ test("whatever a patch names, all of it happens or nothing", async () => {
   }
   expect(applied).toBeGreaterThan(30);
 });
+
+test("a patch that fails takes away the directories it made, and no others", async () => {
+  const { apply, cwd } = folder({ "a.txt": "a\n" });
+  mkdirSync(join(cwd, "kept"));
+  const added = [
+    "*** Add File: new/deep/x.txt",
+    "+x",
+    "*** Add File: kept/y.txt",
+    "+y",
+    "*** Add File: new/z.txt",
+    "+z",
+  ];
+  await expect(apply(...added, "*** Add File: new/z.txt/w.txt", "+w")).rejects.toThrow("Nothing was changed.");
+  expect(readdirSync(cwd, { recursive: true }).sort()).toEqual(["a.txt", "kept"]);
+});
+
+test("a pipe is no file to patch", async () => {
+  const { apply, cwd } = folder({});
+  Bun.spawnSync(["mkfifo", join(cwd, "pipe")]);
+  for (const patch of [["*** Update File: pipe", "-a"], ["*** Delete File: pipe"], ["*** Add File: pipe", "+x"]])
+    await expect(apply(...patch)).rejects.toThrow("not a regular file");
+});

@@ -302,6 +302,13 @@ describe("Write", () => {
     expect(text(path)).toBe("old");
   });
 
+  test.each(["pipe", "/dev/null", "/dev/zero"])("does not write to %s", async (path) => {
+    Bun.spawnSync(["mkfifo", join(bench.cwd, "pipe")]);
+    await expect(bench.call(writeTool, { file_path: path, content: "x" })).rejects.toThrow(
+      "This is a device, pipe or socket, not a regular file",
+    );
+  });
+
   test("says what is wrong with a path", async () => {
     mkdirSync(join(bench.cwd, "dir"));
     await expect(write(join(bench.cwd, "dir"), "x")).rejects.toThrow("is a directory");

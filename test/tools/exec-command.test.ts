@@ -137,13 +137,19 @@ test("permission: the command where it runs, another directory, a shell of the m
   expect(targets({ shell: "/tmp/x y" })).toEqual([{ kind: "shell", command: "'/tmp/x y' -c 'ls '\\''a'\\'''", cwd }]);
 });
 
-test("permission: typing is asked for, looking and interrupting are not", () => {
-  const targets = (chars: string) => writeStdinTool.targets({ session_id: 7, chars }, bench.context());
+test("permission: what is typed is a command with what was typed before it; to look and to interrupt asks nobody", async () => {
+  const { number: session_id } = parts((await exec({ cmd: "cat", tty: true, yield_time_ms: 250 })).output);
+  const targets = (chars: string) => writeStdinTool.targets({ session_id, chars }, bench.context());
   expect(targets("")).toEqual([{ kind: "none" }]);
   expect(targets("\u0003\u0004")).toEqual([{ kind: "none" }]);
-  expect(targets("\u0003rm -rf x\n")).toEqual([
-    { kind: "tool", name: "write_stdin", args: { session_id: "7", chars: "\u0003rm -rf x\n" } },
-  ]);
+  const typed = { tool: "write_stdin", reshaped: false };
+  const allowedFor = targets("m x\n");
+  expect(allowedFor).toEqual([{ kind: "shell", command: "m x", cwd: bench.cwd, typed }]);
+  await stdin({ session_id, chars: "r" }, { allowedFor: targets("r") });
+  expect(targets("m x\n")).toEqual([{ kind: "shell", command: "rm x", cwd: bench.cwd, typed }]);
+  // Decided beside the "r", before that was typed.
+  await expect(stdin({ session_id, chars: "m x\n" }, { allowedFor })).rejects.toThrow("nothing was typed. Call again.");
+  await stdin({ session_id, chars: "\u0003" });
 });
 
 test.each([

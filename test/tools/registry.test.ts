@@ -54,6 +54,33 @@ test("under another name a tool is still the same, and says that name", async ()
   expect(() => patch!.parse({ x: 1 })).toThrow(/^patch: unknown argument "x"/);
 });
 
+test("a request may want another set, tools beside it, and only some of them", () => {
+  const shell = tool("Shell", { toolsets: { default: "Shell", codex: "exec" } });
+  const patch = tool("Patch", { toolsets: { codex: "Patch", codex_snake: "patch" } });
+  const ask = tool("Ask", { interactive: true });
+  const watch = defineTool({ ...tool("Watch"), args: v.strictObject({}), resident: true, toolsets: {} }) as AnyTool;
+  const { toolsets: _, ...brought } = tool("Brought");
+  const registry = createToolRegistry([shell, patch, ask, watch, tool("Unlisted", { toolsets: {} }), brought]);
+  const select = (selection: Partial<ToolSelection>) =>
+    names(registry.select({ toolset: "default", interactive: true, ...selection }).tools);
+  expect(select({ include: ["patch", "Unlisted", "Shell", "Nope"] })).toEqual([
+    "Shell",
+    "patch",
+    "Ask",
+    "Unlisted",
+    "Brought",
+  ]);
+  expect(select({ only: ["Shell"], include: ["exec"] })).toEqual(["Shell"]);
+  expect(select({ toolset: "codex", include: ["Unlisted"] })).toEqual(["exec", "Patch", "Unlisted", "Brought"]);
+  expect(select({ allowlist: ["Brought", "exec", "patch", "Nope"] })).toEqual(["Shell", "patch", "Brought"]);
+  expect(select({ allowlist: [], include: ["Patch"] })).toEqual([]);
+  expect(select({ include: ["Watch"], interactive: false })).toEqual(["Shell", "Brought"]);
+  expect(select({ include: ["Watch"], interactive: false, resident: true })).toEqual(["Shell", "Watch", "Brought"]);
+  const understood = (selection: Partial<ToolSelection>) =>
+    registry.understand("exec", { toolset: "default", interactive: true, ...selection })?.name;
+  expect([understood({}), understood({ allowlist: ["Shell"] })]).toEqual(["exec", undefined]);
+});
+
 test("names of another family's set are understood, unless tools were chosen by name", () => {
   const shell = tool("Shell", { toolsets: { default: "Bash", codex: "exec" } });
   const ask = tool("Ask", { interactive: true, toolsets: { default: "Ask" } });

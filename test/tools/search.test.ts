@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
+import { holdDirectory } from "@/lib/held-directory.ts";
 import { globTool } from "@/tools/glob.ts";
 import { GrepArgs, grepTool } from "@/tools/grep.ts";
 import { grepWithoutRipgrep } from "@/tools/grep-fallback.ts";
@@ -152,6 +153,73 @@ describe("Grep", () => {
     expect(bench.call(grepTool, { pattern: "x", path: "/" }, { signal: AbortSignal.timeout(30) })).rejects.toThrow());
 });
 
+test("what was found is found again, however it is written", async () => {
+  await using own = openWorkbench();
+  const files: Record<string, string | Uint8Array> = {
+    "bom.txt": "\ufeffneedle 1\nx\nneedle 2\r\nlast needle",
+    "utf16.txt": Buffer.from("\ufeffä\nneedle ü\n", "utf16le"),
+    "latin1.txt": Buffer.from("caf\xe9\nneedle caf\xe9 x\n", "latin1"),
+    "long.txt": `first\n${"é".repeat(700)} needle ${"x".repeat(2_000)} needle\nneedle\n`,
+    "note.txt": "needle [... omitted end of long line]\n",
+    "sub/12:34:x.txt": "12-needle:3\n",
+  };
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(own.cwd, name)), { recursive: true });
+    writeFileSync(join(own.cwd, name), content);
+  }
+  for (const more of [{}, { "-n": false }, { "-C": 1 }, { "-n": false, "-C": 2 }, { multiline: true }]) {
+    const content = { pattern: "needle", output_mode: "content", ...more };
+    const { output } = await own.call(grepTool, content);
+    const single = await Promise.all(
+      Object.keys(files).map(async (path) => (await own.call(grepTool, { ...content, path })).output.split("\n")),
+    );
+    expect(output.split("\n").filter((line) => line !== "--")).toEqual(
+      single
+        .flat()
+        .filter((line) => line !== "--")
+        .sort((a, b) => order(a) - order(b)),
+    );
+  }
+  function order(line: string): number {
+    return Object.keys(files)
+      .toSorted()
+      .findIndex((name) => line.startsWith(name));
+  }
+});
+
+test.each([true, false])(
+  "a glob begins where the search does, or at the working directory (ripgrep: %p)",
+  async (rg) => {
+    await using own = openWorkbench();
+    if (!rg) own.services.findRipgrep = () => null;
+    for (const name of ["src/deep/a.ts", "src/b.ts", "deep/c.ts"]) {
+      mkdirSync(dirname(join(own.cwd, name)), { recursive: true });
+      writeFileSync(join(own.cwd, name), "needle\n");
+    }
+    const found = async (args: object) =>
+      (await own.call(grepTool, { pattern: "needle", ...args })).output
+        .split("\n\n")[0]!
+        .split("\n")
+        .slice(1)
+        .join(" ");
+    expect(await found({ path: "src", glob: "deep/*.ts" })).toBe("src/deep/a.ts");
+    expect(await found({ path: "src", glob: "src/*.ts" })).toBe("src/b.ts");
+    expect(await found({ path: join(own.cwd, "src"), glob: "src/**/*.ts" })).toBe("src/b.ts src/deep/a.ts");
+    expect(await found({ glob: "src/*.ts" })).toBe("src/b.ts");
+    expect(await found({ path: "src", glob: "*.ts" })).toBe("src/b.ts src/deep/a.ts");
+  },
+);
+
+test("a pipe is not searched", async () => {
+  await using own = openWorkbench();
+  Bun.spawnSync(["mkfifo", join(own.cwd, "pipe")]);
+  writeFileSync(join(own.cwd, "a"), "needle\n");
+  await expect(own.call(grepTool, { pattern: "x", path: "pipe" })).rejects.toThrow("not a regular file");
+  expect((await own.call(grepTool, { pattern: "needle" })).output).toBe("Found 1 file\na");
+  own.services.findRipgrep = () => null;
+  expect((await own.call(grepTool, { pattern: "needle" })).output).toStartWith("Found 1 file\na");
+});
+
 test("files that rules keep from the model are in no result", async () => {
   await using own = openWorkbench({ isHidden: (path) => path.endsWith("/b.js") });
   const search = { path: join(bench.cwd, "src"), pattern: "needle" };
@@ -174,7 +242,8 @@ test("a search prints no secrets by the way, and says so; the file itself can be
 
 describe("without ripgrep", () => {
   test("walks the tree, without .git and without following links", () => {
-    const files = walkFiles(bench.cwd, new AbortController().signal).sort();
+    using root = holdDirectory(bench.cwd);
+    const files = [...walkFiles(root, new AbortController().signal)].map(({ path }) => path);
     expect(files).toContain("ignored/x.ts");
     expect(files.filter((path) => path.startsWith(".git/") || path.startsWith("outside/"))).toEqual([]);
   });
@@ -187,7 +256,9 @@ describe("without ripgrep", () => {
     [{ pattern: "one.*three", path: "src", output_mode: "content", multiline: true, glob: "*.ts" }],
   ])("finds the same: %p", async (given) => {
     const args = v.parse(GrepArgs, given);
-    const records = grepWithoutRipgrep(args, join(bench.cwd, "src"), bench.context());
+    const path = join(bench.cwd, "src");
+    using folder = holdDirectory(path);
+    const records = await grepWithoutRipgrep(args, { place: { lexical: path, real: path }, folder }, bench.context());
     const shown = records.map(({ path, rest }) =>
       args.output_mode === "content" ? `${path}${/^\d+-/.test(rest) ? "-" : ":"}${rest}` : path,
     );

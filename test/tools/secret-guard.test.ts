@@ -10,9 +10,11 @@ import type { UserSettings } from "@/store/settings.ts";
 import { bashTool } from "@/tools/bash.ts";
 import type { AnyTool, ToolContext, ToolResult } from "@/tools/define-tool.ts";
 import { execCommandTool } from "@/tools/exec-command.ts";
+import { monitorTool } from "@/tools/monitor.ts";
 import { createSecretGuard, namesVariable } from "@/tools/secret-guard.ts";
 import { createToolServices } from "@/tools/services.ts";
 import { writeStdinTool } from "@/tools/write-stdin.ts";
+import { until } from "./support.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterAll(async () => {
@@ -145,4 +147,29 @@ test("programs a model talks to get and show no more", async () => {
   expect(typed).not.toContain(VALUE);
   expect(typed).toContain("TOKEN=<REDACTED>");
   expect(readFileSync(services.background.find(String(id))!.outputFile, "utf8")).not.toContain(VALUE);
+});
+
+test("a watched command: neither its events nor the file of its stderr", async () => {
+  const { context, services } = await open();
+  const told: string[] = [];
+  services.background.onFinished((_, text) => told.push(text));
+  const command = `echo "out $TOKEN"; printf %s "$TOKEN" | base64 -w 12; echo "err $TOKEN" >&2; printf %s "$TOKEN" | base64 -w 12 >&2`;
+  const args = monitorTool.parse({ description: "it", command });
+  const { output } = (await monitorTool.run(args, context)) as ToolResult;
+  const encoded = Buffer.from(VALUE).toString("base64");
+  await until(() => told.some((text) => text.includes("ended")));
+  const events = told.join("\n");
+  expect(events).toContain("out TOKEN=&lt;REDACTED&gt;\nTOKEN=&lt;REDACTED&gt;");
+  const errors = readFileSync(/Its stderr: (.*)/.exec(String(output))![1]!, "utf8");
+  expect(errors).toStartWith("err TOKEN=<REDACTED>\nTOKEN=<REDACTED>");
+  for (const text of [events, errors])
+    for (let at = 0; at + 8 < encoded.length; at += 4) expect(text).not.toContain(encoded.slice(at, at + 8));
+});
+
+test("the end of a session comes whole when it looks like the beginning of a value", async () => {
+  const { context } = await open();
+  const args = execCommandTool.parse({ cmd: `printf 'ends in ${VALUE.slice(0, 5)}'` });
+  expect(String(((await execCommandTool.run(args, context)) as ToolResult).output)).toEndWith(
+    `ends in ${VALUE.slice(0, 5)}`,
+  );
 });

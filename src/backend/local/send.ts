@@ -18,7 +18,7 @@ import { assertFits, type ModelConfig, resolveConfig } from "./model-config.ts";
 import { findMemoryUpdate } from "./prompt.ts";
 import { callChunks, ReplyStream, repairCallIds } from "./reply.ts";
 import { endChunks, type RunEnd, storePartial } from "./runs.ts";
-import { usageTokens } from "./tokens.ts";
+import { estimateContext, usageTokens } from "./tokens.ts";
 import { untilAbort } from "./until-abort.ts";
 import { loadWindow, toModelMessages } from "./window.ts";
 import { toRunFailure } from "./wire-error.ts";
@@ -32,6 +32,7 @@ interface Send {
   ref: ConversationRef;
   body: SendBody;
   usage: UsageStatistics;
+  beforeCompaction: SendOptions["beforeCompaction"];
 }
 
 export async function* sendMessages(
@@ -45,7 +46,8 @@ export async function* sendMessages(
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, step_count: 0 };
   let failure: unknown = null;
   try {
-    yield* execute({ context, run, ref, body, usage });
+    const { beforeCompaction } = options;
+    yield* execute({ context, run, ref, body, usage, beforeCompaction });
   } catch (error) {
     failure = error;
     throw error;
@@ -199,13 +201,14 @@ async function* compactAfterReply(send: Send, config: ModelConfig): AsyncGenerat
   }
 }
 
-/** False when there was nothing left to make smaller. */
+/** False when there was nothing left to make smaller, or it must not be. */
 async function* compactWithChunks(
   send: Send,
   config: ModelConfig,
   trigger: CompactionStats["trigger"],
 ): AsyncGenerator<StreamChunk, boolean> {
   const { context, run, ref } = send;
+  if (await isRefused(send, config, trigger)) return false;
   const common = (): { id: string; date: string } => ({ id: newMessageId(), date: context.isoNow() });
   yield run.append({ ...common(), message_type: "event_message", event_type: "compaction", event_data: { trigger } });
   const agent = getAgent(context, run.row.agent_id ?? ref.agentId);
@@ -222,6 +225,17 @@ async function* compactWithChunks(
   const { summary, stats, messageId } = done;
   yield run.append({ ...common(), id: messageId, message_type: "summary_message", summary, compaction_stats: stats });
   return true;
+}
+
+async function isRefused(
+  { context, run, beforeCompaction }: Send,
+  { fixedTokens, contextWindow }: ModelConfig,
+  trigger: CompactionStats["trigger"],
+): Promise<boolean> {
+  if (!beforeCompaction) return false;
+  const { tokens } = estimateContext(loadWindow(context, run.row.conversation_key), fixedTokens);
+  const refusal = await orAbort(beforeCompaction({ trigger, contextTokens: tokens, contextWindow }), run.signal);
+  return refusal !== null;
 }
 
 function addUsage(sum: UsageStatistics, usage: ModelUsage): void {

@@ -9,10 +9,11 @@ import type { Turn } from "@/engine/events.ts";
 import type { QueueBatch, TurnQueue } from "@/engine/queue.ts";
 import { EXIT_OK } from "@/exit-codes.ts";
 import { errorMessage } from "@/lib/errors.ts";
+import { type InputLine, MAX_LINE_BYTES, readInputLines } from "@/lib/input-lines.ts";
 import { parseJson } from "@/lib/json.ts";
 import { describeIssue } from "@/lib/schema-issue.ts";
+import type { ToolsWish } from "@/tools/toolsets.ts";
 import { answerControl, type ControlState } from "./control.ts";
-import { type InputLine, MAX_LINE_BYTES, readInputLines } from "./input-lines.ts";
 import { askClient } from "./permission-requests.ts";
 import { ClientRequests } from "./requests.ts";
 import { turnResultBody } from "./result.ts";
@@ -118,6 +119,7 @@ class DuplexSession {
       content: withPreLoaded(this.#options, batch.content),
       approver: this.#requests.closed ? "nobody" : "front_end",
       automatic: batch.automatic,
+      ...(batch.tools && { tools: batch.tools }),
     });
     this.#turn = turn;
     this.#saidBlocked = false;
@@ -166,7 +168,17 @@ class DuplexSession {
     if (typeof message.content === "string" ? !message.content.trim() : message.content.length === 0) {
       return this.#sendError("Invalid user message: content is empty");
     }
-    const item = this.#queue.enqueue(message.content, "user", uuid === undefined ? {} : { clientMessageId: uuid });
+    const tools = toolsWish(parsed.output);
+    // Tools the client has registered in the lines before count, too.
+    if (tools?.include) await this.#controls;
+    const stranger = tools?.include?.find((name) => this.#app.tools.find(name) === undefined);
+    if (stranger !== undefined) {
+      return this.#sendError(`Invalid user message: client_toolset.include names no tool: ${stranger}`);
+    }
+    const item = this.#queue.enqueue(message.content, "user", {
+      ...(uuid !== undefined && { clientMessageId: uuid }),
+      ...(tools && { tools }),
+    });
     const queue_len = this.#queue.length;
     if (!item) {
       const item_id = uuid ?? "";
@@ -236,6 +248,18 @@ class DuplexSession {
   #send(body: LineBody): Promise<void> {
     return this.#io.lines.send(body);
   }
+}
+
+/** Undefined when the line wants nothing of its own. */
+function toolsWish(line: v.InferOutput<typeof UserLineSchema>): ToolsWish | undefined {
+  const { client_toolset: set, client_tool_allowlist: only, exclude_interactive_tools } = line;
+  const wish: ToolsWish = {
+    ...(set?.base && { toolset: set.base }),
+    ...(set?.include && { include: set.include }),
+    ...(only && { only }),
+    ...(exclude_interactive_tools && { withoutQuestions: true }),
+  };
+  return Object.keys(wish).length > 0 ? wish : undefined;
 }
 
 function invalid(what: string, issues: [v.BaseIssue<unknown>, ...unknown[]]): string {

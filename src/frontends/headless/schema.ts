@@ -4,6 +4,7 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { PERMISSION_MODES } from "@/permissions/rules.ts";
+import { TOOLSET_CHOICES } from "@/tools/toolsets.ts";
 
 const Text = v.string();
 const Int = v.pipe(v.number(), v.integer());
@@ -321,6 +322,14 @@ export const UserLineSchema = v.object({
   message: v.object({ role: v.optional(v.literal("user")), content: v.union([Text, v.array(ContentPart)]) }),
   /** Comes back in `queue_item_enqueued`. */
   uuid: v.optional(Text),
+  /** Of this turn: another set of tools, and tools beside it by any of their names. */
+  client_toolset: v.nullish(
+    v.object({ base: v.nullish(v.picklist(TOOLSET_CHOICES)), include: v.nullish(v.array(Text)) }),
+  ),
+  /** Only these are offered, of whatever set; empty = none. A name nobody knows may be a tool of the client's. */
+  client_tool_allowlist: v.nullish(v.array(Text)),
+  /** No tool that asks a person. */
+  exclude_interactive_tools: v.nullish(v.boolean()),
 });
 
 const ListOptions = {

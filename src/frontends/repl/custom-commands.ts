@@ -97,21 +97,22 @@ async function mayRun(scripts: string[], { app, ui, renderer }: ReplSession): Pr
 /** Output, both streams, trimmed; a failure is part of the text, as it would be for a reader. */
 async function runPart(script: string, words: string[], { app, ref }: ReplSession): Promise<string> {
   const parameters = words.map(shellQuote).join(" ");
-  const decoder = new TextDecoder();
+  const reader = app.services.secrets.openOutput();
   let output = "";
+  const take = (text: string): void => {
+    if (output.length < SHELL_OUTPUT_CHARS) output += text;
+  };
   const shell = app.services.shells.start(
     { command: `set -- ${parameters}\n${script}`, cwd: app.cwd, env: app.services.childEnv({ ...ref, cwd: app.cwd }) },
-    (bytes) => {
-      if (output.length < SHELL_OUTPUT_CHARS) output += decoder.decode(bytes, { stream: true });
-    },
+    (bytes) => take(reader.push(bytes).text),
   );
   const timer = setTimeout(() => void shell.kill(), SHELL_TIMEOUT_MS);
   const exitCode = await shell.exited;
   await shell.closed;
   clearTimeout(timer);
+  take(reader.finish().text);
   // It becomes part of a message.
-  const plain = toPlainText(output.slice(0, SHELL_OUTPUT_CHARS)).trim();
-  const text = app.services.secrets.redactor.redact(plain);
+  const text = toPlainText(output.slice(0, SHELL_OUTPUT_CHARS)).trim();
   return exitCode === 0 ? text : `${text}\n(\`${script}\` ended with exit code ${exitCode})`.trim();
 }
 

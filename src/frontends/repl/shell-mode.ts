@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
 import { errorMessage } from "@/lib/errors.ts";
+import type { RedactingStream } from "@/lib/redactor.ts";
 import { toPlainText } from "@/lib/terminal-text.ts";
 import { shellQuote } from "@/lib/text.ts";
 import type { RunningShell } from "@/tools/shell.ts";
@@ -31,7 +32,8 @@ export class ShellMode {
   /** Resolves when the command has ended; never rejects. */
   async run(line: string): Promise<void> {
     this.startedAt = this.options.now();
-    const output = new LineOutput((lines) => this.options.print(lines));
+    const redactor = await this.options.app.services.secrets.refresh();
+    const output = new LineOutput((lines) => this.options.print(lines), redactor.stream());
     const exitCode = await this.#execute(line, output);
     this.startedAt = null;
     this.#running = null;
@@ -79,7 +81,10 @@ class LineOutput {
   kept = "";
   #partial = "";
 
-  constructor(private readonly print: (lines: string[]) => void) {}
+  constructor(
+    private readonly print: (lines: string[]) => void,
+    private readonly redacting: RedactingStream,
+  ) {}
 
   add(text: string): void {
     const lines = (this.#partial + text).split("\n");
@@ -94,14 +99,20 @@ class LineOutput {
   finish(): void {
     if (this.#partial !== "") this.#take([this.#partial]);
     this.#partial = "";
+    this.#keep(this.redacting.finish());
   }
 
   /** Made plain line by line: an escape sequence may be cut between two reads, but not by a newline. */
   #take(lines: string[]): void {
     if (lines.length === 0) return;
     const plain = lines.map((line) => toPlainText(line.replace(/\r$/, "")));
-    this.kept = `${this.kept}${plain.join("\n")}\n`.slice(-BASH_REMINDER_CHARS);
+    this.#keep(this.redacting.push(`${plain.join("\n")}\n`));
     this.print(plain);
+  }
+
+  /** Without secrets before it is cut: half of one would not be found. */
+  #keep(text: string): void {
+    this.kept = (this.kept + text).slice(-BASH_REMINDER_CHARS);
   }
 }
 

@@ -4,7 +4,16 @@
 // links, submodules and binaries are never merged by lines. Swapping the sides gives the same tree, or the same
 // conflicts mirrored, as far as the file merger does.
 
-import type { FileMerger, FileMode, MergeConflict, MergeOutcome, ObjectStore, Oid } from "./types.ts";
+import type {
+  ConflictResolver,
+  FileMerger,
+  FileMode,
+  MergeConflict,
+  MergeOutcome,
+  ObjectStore,
+  Oid,
+  Resolution,
+} from "./types.ts";
 
 export interface MergeSides {
   /** Trees. Null: nothing in common, the base is empty. */
@@ -12,12 +21,6 @@ export interface MergeSides {
   ours: Oid;
   theirs: Oid;
 }
-
-/** What a person decided about one conflict: a side's version, or bytes of their own. */
-export type Resolution = { take: "ours" | "theirs" } | { content: Uint8Array };
-
-/** Asked once per conflict; null leaves it one. */
-export type ConflictResolver = (conflict: MergeConflict) => Resolution | null;
 
 interface Entry {
   mode: FileMode;

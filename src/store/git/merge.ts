@@ -4,19 +4,21 @@
 import { findMergeBases } from "./history.ts";
 import { mergeTrees } from "./merge-trees.ts";
 import type { Objects } from "./objects.ts";
-import type { FileMerger, MergeOutcome, Oid } from "./types.ts";
+import type { ConflictResolver, FileMerger, MergeOutcome, Oid } from "./types.ts";
 
 export async function mergeCommits(
   objects: Objects,
   ours: Oid,
   theirs: Oid,
   mergeFile: FileMerger,
+  resolve?: ConflictResolver,
 ): Promise<MergeOutcome> {
   const base = await baseTree(objects, findMergeBases(objects, ours, theirs), mergeFile);
   return await mergeTrees(
     objects,
     { base, ours: objects.commit(ours).tree, theirs: objects.commit(theirs).tree },
     mergeFile,
+    resolve,
   );
 }
 

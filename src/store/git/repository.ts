@@ -80,7 +80,7 @@ function createRepository(git: GitContext, options: OpenOptions): GitRepository 
     fastForward: (to, options) =>
       run(() => fastForward(git, to, (ancestor, of) => isAncestor(objects, ancestor, of), options)),
     restore: (paths, revision) => run(() => restore(git, paths, treeOf(revision))),
-    merge: (ours, theirs, mergeFile) => run(() => mergeCommits(objects, ours, theirs, mergeFile)),
+    merge: (ours, theirs, mergeFile, resolve) => run(() => mergeCommits(objects, ours, theirs, mergeFile, resolve)),
 
     addWorktree: (worktree) =>
       run(async () => {

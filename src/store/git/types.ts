@@ -2,6 +2,8 @@
 // instant, whatever is killed when. No git program is needed. Writers hold `memory.lock`, then real git's own locks
 // (`index.lock`, `refs/**.lock`), for the moment of writing only; readers never lock.
 
+import type { ObjectType } from "./object-format.ts";
+
 /** 40 lower-case hex digits. */
 export type Oid = string;
 
@@ -50,6 +52,16 @@ export interface ObjectStore {
   writeTree(entries: { name: string; mode: FileMode | "40000"; oid: Oid }[]): Promise<Oid>;
 }
 
+/** The same objects as they are stored, for what moves them between repositories. */
+export interface StoredObjects {
+  has(oid: Oid): boolean;
+  /** Throws `not_found`. */
+  read(oid: Oid): { type: ObjectType; content: Uint8Array };
+  /** Durable after `flush`. */
+  put(type: ObjectType, content: Uint8Array): Oid;
+  flush(): Promise<void>;
+}
+
 export type FileState = "added" | "modified" | "deleted" | "untracked" | "conflicted";
 
 export interface FileStatus {
@@ -94,6 +106,12 @@ export type FileMerger = (file: {
   theirs: Uint8Array;
 }) => Promise<Uint8Array | null> | Uint8Array | null;
 
+/** What a person decided about one conflict: a side's version, or bytes of their own. */
+export type Resolution = { take: "ours" | "theirs" } | { content: Uint8Array };
+
+/** Asked once per conflict; null leaves it one. */
+export type ConflictResolver = (conflict: MergeConflict) => Resolution | null;
+
 export interface Worktree {
   /** Absolute. */
   dir: string;
@@ -124,7 +142,7 @@ export interface BlameLine {
 export interface GitRepository {
   /** Of this working tree; absolute. */
   readonly dir: string;
-  readonly objects: ObjectStore;
+  readonly objects: ObjectStore & StoredObjects;
 
   /** Null for a branch without a commit, and for what does not exist. Takes `HEAD`, branches, full refs, tags, oids
    *  (4 digits or more when unambiguous), and `~N`, `^`, `^N` behind them. */
@@ -169,7 +187,7 @@ export interface GitRepository {
   /** Brings these paths of the working tree and index back to what the revision has. */
   restore(paths: string[], revision: string): Promise<void>;
   /** Three-way merge in memory: neither the working tree nor a ref is touched. */
-  merge(ours: Oid, theirs: Oid, mergeFile: FileMerger): Promise<MergeOutcome>;
+  merge(ours: Oid, theirs: Oid, mergeFile: FileMerger, resolve?: ConflictResolver): Promise<MergeOutcome>;
 
   /** A linked working tree with a new branch at `from`, which real git accepts. */
   addWorktree(options: { dir: string; branch: string; from: Oid }): Promise<GitRepository>;

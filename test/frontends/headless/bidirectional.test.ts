@@ -348,3 +348,41 @@ test("no input at all is a clean end", async () => {
   await client.end();
   expect(await client.exited).toBe(0);
 });
+
+test("a message names the tools of its turn", async () => {
+  await using app = await openTestApp([say("one"), say("two")]);
+  const client = connect(app);
+  const tool = { name: "lookup", description: "Looks up", parameters: { type: "object" } };
+  await client.send({
+    type: "control_request",
+    request_id: "r",
+    request: { subtype: "register_external_tools", tools: [tool] },
+  });
+  await client.send({
+    type: "user",
+    message: { content: "first" },
+    client_toolset: { base: "codex", include: ["lookup", "Read"] },
+    client_tool_allowlist: ["lookup", "someone_elses"],
+    exclude_interactive_tools: true,
+  });
+  await client.waitFor(isResult);
+  await client.send({ type: "user", message: { content: "bad" }, client_toolset: { include: ["Raed"] } });
+  await client.waitFor(({ message }) => message === "Invalid user message: client_toolset.include names no tool: Raed");
+  await client.send({ type: "user", message: { content: "bad" }, client_toolset: { base: "codec" } });
+  await client.waitFor(({ message }) => String(message).startsWith("Invalid user message: client_toolset.base"));
+  await client.send({
+    type: "user",
+    message: { content: "second" },
+    client_toolset: null,
+    client_tool_allowlist: null,
+  });
+  await client.end();
+  expect(await client.exited).toBe(0);
+  expect(app.engine.inputs.map(({ content, tools }) => [content, tools])).toEqual([
+    [
+      "first",
+      { toolset: "codex", include: ["lookup", "Read"], only: ["lookup", "someone_elses"], withoutQuestions: true },
+    ],
+    ["second", undefined],
+  ]);
+});

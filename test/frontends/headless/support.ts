@@ -14,6 +14,8 @@ import type { Writer } from "@/frontends/headless/writer.ts";
 import { createHooks } from "@/hooks/service.ts";
 import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
+import { createWatchdog } from "@/lib/watchdog.ts";
+import { createReflection } from "@/memory/reflection/service.ts";
 import type { ExplainingChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
 import { createAgentSkills } from "@/skills/agent-skills.ts";
@@ -22,6 +24,7 @@ import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
+import { createLeases } from "@/store/leases.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSettings } from "@/store/settings.ts";
 import { createShadowStore } from "@/store/shadow.ts";
@@ -104,6 +107,15 @@ export async function openTestApp(
     hooks,
     agentSecrets: openAgentSecrets({ env, paths }),
     memories: null,
+    reflection: createReflection({
+      ...{ db, backend, settings, env, paths },
+      leases: createLeases(db),
+      memoryOf: () => null,
+      openRedaction: async () => (text) => text,
+      whenDue: "never",
+      label: "test",
+      watchdog: createWatchdog,
+    }),
     sessionHooks: createSessionHooks(hooks, () => cwd),
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),
@@ -153,12 +165,16 @@ function allowAll(): ExplainingChecker {
     setMode: (next) => {
       mode = next;
     },
-    check: async () => {
+    check: async (_, targets) => {
+      const realPaths = new Map(
+        targets.flatMap((target) => (target.kind === "file" ? [[target.path, target.path]] : [])),
+      );
       const reason = { by: "test", detail: "everything is allowed here" };
-      return { behavior: "allow", reason, trace: [reason] };
+      return { behavior: "allow", reason, trace: [reason], realPaths };
     },
     addRule: async () => {},
     hidesPath: () => false,
+    deniedReads: () => ({ paths: [], denies: null }),
     listRules: () => [{ effect: "allow", rule: "Bash(git status)", source: "user" }],
     explain: () => Promise.reject(new Error("nothing is explained here")),
   };

@@ -259,6 +259,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       },
       addRule: async () => {},
       hidesPath: () => false,
+      deniedReads: () => ({ paths: [], denies: null }),
       listRules: () => [{ effect: "allow", rule: "Bash(npm test)", source: "user" }],
     },
     tools: {
@@ -320,6 +321,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       compact: unused("compaction"),
     },
     sessionHooks: { begin() {} },
+    reflection: { onNews() {}, resume() {} },
     close: async () => {},
   };
   return { app: parts as unknown as App, turns, conversations, queues };

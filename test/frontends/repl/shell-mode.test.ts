@@ -1,12 +1,15 @@
 import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
+import { BASH_REMINDER_CHARS } from "@/frontends/repl/limits.ts";
 import { ShellMode } from "@/frontends/repl/shell-mode.ts";
+import { createRedactor } from "@/lib/redactor.ts";
 import { createWatchdog } from "@/lib/watchdog.ts";
 import { withoutSandbox } from "@/sandbox/types.ts";
 import { readEnv } from "@/store/env.ts";
+import { NO_SECRET_GUARD } from "@/tools/secret-guard.ts";
 import { createShells } from "@/tools/shell.ts";
 
-function open(shell?: string) {
+function open(shell?: string, secrets = NO_SECRET_GUARD) {
   const printed: string[] = [];
   let notify = (): void => {};
   const mode = new ShellMode({
@@ -14,6 +17,7 @@ function open(shell?: string) {
       env: readEnv({ HOME: "/nonexistent", ...(shell && { SHELL: shell }) }),
       cwd: tmpdir(),
       services: {
+        secrets,
         shells: createShells(createWatchdog({}), withoutSandbox()),
         childEnv: () => ({ PATH: process.env.PATH ?? "/usr/bin:/bin", HOME: "/nonexistent" }),
       } as never,
@@ -71,4 +75,17 @@ test("a long output keeps its end for the model", async () => {
   const [note] = mode.takeNotes();
   expect(note?.length).toBeLessThan(31_000);
   expect(note).toContain("\n20000</bash-output>");
+});
+
+test("what is kept for the model has no secret in it, not half of one either", async () => {
+  const redactor = createRedactor([{ name: "TOKEN", value: "s3cr3t-value" }]);
+  const { mode, printed } = open(undefined, { ...NO_SECRET_GUARD, refresh: async () => redactor });
+  // The cut falls into the first one.
+  await mode.run(
+    `echo s3cr3t-value; head -c ${BASH_REMINDER_CHARS - 8} /dev/zero | tr '\\0' x; echo; echo s3cr3t-value`,
+  );
+  expect(printed[0]).toBe("s3cr3t-value");
+  const [note] = mode.takeNotes();
+  expect(note!.slice(note!.indexOf("<bash-output>"))).not.toMatch(/s3cr|3cr3t|value/);
+  expect(note).toEndWith("x\nTOKEN=<REDACTED></bash-output>");
 });

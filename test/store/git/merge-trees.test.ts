@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { diff3Merge } from "node-diff3";
-import { mergeTrees, type Resolution } from "@/store/git/merge-trees.ts";
-import type { FileMerger, MergeOutcome } from "@/store/git/types.ts";
+import { mergeTrees } from "@/store/git/merge-trees.ts";
+import type { FileMerger, MergeOutcome, Resolution } from "@/store/git/types.ts";
 import { type FileSpec, memoryObjects } from "../../support/memory-objects.ts";
 
 type Files = Record<string, FileSpec>;

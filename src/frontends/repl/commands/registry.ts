@@ -8,6 +8,7 @@ import type { ReplCommand } from "./command.ts";
 import { compact } from "./compact.ts";
 import { connect } from "./connect.ts";
 import { context } from "./context.ts";
+import { dreams } from "./dreams.ts";
 import { exit } from "./exit.ts";
 import { fork } from "./fork.ts";
 import { help } from "./help.ts";
@@ -19,12 +20,14 @@ import { permissions } from "./permissions.ts";
 import { personality } from "./personality.ts";
 import { pin, unpin } from "./pin.ts";
 import { queue } from "./queue.ts";
+import { reflect } from "./reflect.ts";
 import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
 import { search } from "./search.ts";
 import { secret } from "./secret.ts";
 import { skillCreator } from "./skill-creator.ts";
 import { skills } from "./skills.ts";
+import { sleeptime } from "./sleeptime.ts";
 import { steer } from "./steer.ts";
 import { toolset } from "./toolset.ts";
 import { undo } from "./undo.ts";
@@ -48,6 +51,9 @@ export const COMMANDS: readonly ReplCommand[] = [
   compact,
   usage,
   search,
+  reflect,
+  sleeptime,
+  dreams,
   permissions,
   mode,
   hooks,

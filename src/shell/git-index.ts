@@ -1,0 +1,56 @@
+// Folders that hold tracked files, from the index. `git grep` reads such files by their names: where a folder has become a
+// link, it reads what the link leads to.
+
+import { lstatSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { findGitDirectories } from "@/store/git-root.ts";
+
+/** Larger ones are not looked at. */
+const MAX_INDEX_BYTES = 64 << 20;
+const MAX_FOLDERS = 20_000;
+
+/** May some tracked folder of the repository at `root` be a link? True also when that cannot be said. */
+export function hasLinkedFolders(root: string): boolean {
+  const directories = findGitDirectories(root);
+  if (!directories) return true;
+  try {
+    const file = join(directories.gitDir, "index");
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (!stat) return false;
+    if (!stat.isFile() || stat.size > MAX_INDEX_BYTES) return true;
+    const folders = readFolders(readFileSync(file));
+    if (!folders || folders.size > MAX_FOLDERS) return true;
+    return [...folders].some(
+      (folder) => lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
+    );
+  } catch {
+    return true; // Not ours to look at, or a file where a folder was.
+  }
+}
+
+/** Bytes of an entry before its flags, with numbers of 20 bytes. */
+const BEFORE_FLAGS = 60;
+
+/** Null when it is not an index of version 2 or 3 with numbers of 20 bytes. */
+export function readFolders(index: Buffer): Set<string> | null {
+  if (index.length < 32 || index.toString("latin1", 0, 4) !== "DIRC") return null;
+  const [version, count] = [index.readUInt32BE(4), index.readUInt32BE(8)];
+  if (version !== 2 && version !== 3) return null;
+  const folders = new Set<string>();
+  let at = 12;
+  for (let entry = 0; entry < count; entry++) {
+    if (at + BEFORE_FLAGS + 2 > index.length) return null;
+    const flags = index.readUInt16BE(at + BEFORE_FLAGS);
+    const start = at + BEFORE_FLAGS + 2 + (version === 3 && flags & 0x4000 ? 2 : 0);
+    const end = index.indexOf(0, start);
+    const length = flags & 0xfff;
+    if (end === -1 || (length < 0xfff ? end - start !== length : end - start < length)) return null;
+    for (let folder = dirname(index.toString("utf8", start, end)); folder !== "." && !folders.has(folder); ) {
+      folders.add(folder);
+      folder = dirname(folder);
+    }
+    // One to eight NULs behind the name.
+    at += (end - at + 8) & ~7;
+  }
+  return folders;
+}

@@ -1,0 +1,292 @@
+// Code that was written to get out of the sandbox: races, planted repositories, processes that hide. On the compiled
+// binary, with every backend that works here, as the user who runs the tests. Each attack gives up after a few seconds.
+
+import { describe, expect, test } from "bun:test";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { spawnLetta } from "../support/binary.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { callTools, headless } from "../support/protocols.ts";
+import { type SandboxWorld, sandboxWorld, sleepers, until, workingBackends } from "../support/sandbox-world.ts";
+
+const backends = await workingBackends();
+
+/** Swaps two names as fast as it can, for as long as it may live. */
+const SWAP = `
+import ctypes, platform, sys, time
+number = 276 if platform.machine() == "aarch64" else 316
+call = ctypes.CDLL(None).syscall
+end = time.monotonic() + 2.5
+while time.monotonic() < end:
+    call(number, -100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)
+`;
+
+/** Leaves session, parent and environment behind, ignores polite signals, and tries to lose its mark. */
+const HIDE = `
+import ctypes, os, platform, signal, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+call = ctypes.CDLL(None).syscall
+limit = (ctypes.c_uint64 * 2)(1000000, 1000000)
+arm = platform.machine() == "aarch64"
+call(261 if arm else 302, 0, 15, limit, None)
+call(164 if arm else 160, 15, limit)
+for fd in range(3): os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
+`;
+
+/** Every call there is, by path and by descriptor. */
+const CHANGE_METADATA = `
+import os, sys
+for path in sys.argv[1:]:
+    def by_descriptor(act):
+        fd = os.open(path, os.O_RDONLY)
+        act(fd)
+    for act in (
+        lambda: os.chmod(path, 0o777),
+        lambda: os.utime(path, (1, 1)),
+        lambda: os.utime(path),
+        lambda: os.lchown(path, 1, 1),
+        lambda: os.setxattr(path, "user.x", b"x"),
+        lambda: by_descriptor(lambda fd: os.fchmod(fd, 0o777)),
+        lambda: by_descriptor(lambda fd: os.chmod("/proc/self/fd/%d" % fd, 0o777)),
+        lambda: by_descriptor(lambda fd: os.utime(fd, (1, 1))),
+        lambda: by_descriptor(lambda fd: os.setxattr(fd, "user.x", b"x")),
+        lambda: by_descriptor(lambda fd: os.fchown(fd, 1, 1)),
+        lambda: os.chmod(os.path.relpath(path, "/etc"), 0o777, dir_fd=os.open("/etc", os.O_RDONLY)),
+    ):
+        try:
+            act()
+        except OSError:
+            pass
+`;
+
+/** Attacks that need it are skipped where there is no Python. */
+const hasPython = Bun.which("python3") !== null;
+
+if (backends.length === 0) {
+  test.skip("no sandbox works here: letta sandbox doctor says why", () => {});
+}
+
+describe.each(backends)("$name", ({ path }) => {
+  const confined = (home: SandboxWorld, commands: (string | { background: string })[], env = {}) =>
+    callTools(
+      commands.map((command, index) => ({
+        id: `c${index}`,
+        name: "Bash",
+        args: typeof command === "string" ? { command } : { command: command.background, run_in_background: true },
+      })),
+      { home, args: ["--sandbox", "workspace"], env: { PATH: path, OUT: home.outside, ...env } },
+    );
+
+  test.each([
+    [".github", "link", "../outside"],
+    [".husky", "link", "../.ssh"],
+    // A repository's directory is held so that it cannot be moved aside.
+    ["src/new", "src/link", "../../outside"],
+  ])("%s swapped for a link while the next commands start", async (name, link, target) => {
+    using home = sandboxWorld({
+      "outside/.git/hooks/sample": "",
+      "work/src/swap.py": SWAP,
+      // The name did not exist when the attack started, so nothing holds it there.
+      "work/src/attack.sh": `mkdir -p ${name}/.git/hooks; ln -s ${target} ${link}
+touch src/ready; python3 src/swap.py ${name} ${link}`,
+      "work/src/try.sh": `echo x > ${name}/new; echo x > ${name}/.git/new; cat ${name}/config 2>/dev/null; true`,
+    });
+    const { results } = await confined(home, [
+      { background: "bash src/attack.sh" },
+      "until [ -e src/ready ]; do :; done",
+      ...Array.from({ length: 40 }, () => "bash src/try.sh"),
+    ]);
+    expect(readdirSync(home.outside).sort()).toEqual([".git", "secret"]);
+    expect(readdirSync(join(home.outside, ".git"))).toEqual(["hooks"]);
+    expect(results.join("\n")).not.toContain("ssh-secret");
+  });
+
+  test("a launch in a subdirectory protects it like the top", async () => {
+    using home = sandboxWorld({
+      "work/sub/.envrc": "mine\n",
+      "work/sub/try.sh": `echo x > .envrc; mkdir .letta; echo x > .letta/settings.json; echo x > .mcp.json
+mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; mv ../sub ../other; mkdir ../sub; echo x > ../sub/.mcp.json
+echo x > ../.mcp.json; cd ..; mv sub/.envrc sub/old; true`,
+    });
+    await confined({ ...home, workdir: join(home.workdir, "sub") }, ["bash try.sh"]);
+    expect(readdirSync(home.workdir).sort()).toEqual([".git", "src", "sub"]);
+    expect(readdirSync(join(home.workdir, "sub")).sort()).toEqual([".envrc", "try.sh"]);
+    expect(readFileSync(join(home.workdir, "sub/.envrc"), "utf8")).toBe("mine\n");
+  });
+
+  test("repositories inside the workspace keep their hooks, settings and commondir", async () => {
+    using home = sandboxWorld({
+      ...{ "work/lib/a/.git/HEAD": "", "work/lib/a/.git/config": "mine\n", "work/lib/a/.git/hooks/sample": "" },
+      "work/lib/tree/.git": "gitdir: ../a/.git\n",
+      ...{ "work/bare.git/HEAD": "", "work/bare.git/objects/x": "", "work/bare.git/refs/x": "" },
+      "work/src/try.sh": `cd lib/a
+echo x >> .git/config; echo x > .git/hooks/pre-commit; echo .. > .git/commondir
+mv .git .old; mv ../a ../b; mv ../../lib ../../old
+echo x > ../tree/.git; rm ../tree/.git; mkdir ../../bare.git/hooks; echo x > ../../bare.git/hooks/update; true`,
+    });
+    await confined(home, ["bash src/try.sh"]);
+    const lib = join(home.workdir, "lib");
+    expect(readdirSync(lib).sort()).toEqual(["a", "tree"]);
+    expect(readdirSync(join(lib, "a/.git")).sort()).toEqual(["HEAD", "config", "hooks"]);
+    expect(readFileSync(join(lib, "a/.git/config"), "utf8")).toBe("mine\n");
+    expect(readdirSync(join(lib, "a/.git/hooks"))).toEqual(["sample"]);
+    expect(readFileSync(join(lib, "tree/.git"), "utf8")).toBe("gitdir: ../a/.git\n");
+    expect(readdirSync(join(home.workdir, "bare.git")).sort()).toEqual(["HEAD", "objects", "refs"]);
+  });
+
+  test("the top does not become a repository, and a new one below it is told", async () => {
+    using home = sandboxWorld({
+      "work/src/try.sh": `mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\nfsmonitor=touch x\n' > config
+cd src; mkdir -p new/.git/hooks; true`,
+    });
+    rmSync(join(home.workdir, ".git"), { recursive: true });
+    const { results } = await confined(home, ["bash src/try.sh"]);
+    expect(existsSync(join(home.workdir, "HEAD"))).toBe(false);
+    expect(results[0]).toContain(`new git repository: ${home.workdir}/src/new/.git`);
+  });
+
+  test("scripts of hooks, and what git's settings point to, cannot be written or replaced", async () => {
+    using home = sandboxWorld({
+      ".letta/settings.json": JSON.stringify({
+        hooks: { SessionEnd: [{ hooks: [{ type: "command", command: "bash tools/in/end.sh; bash tools/late.sh" }] }] },
+      }),
+      "work/tools/in/end.sh": "true\n",
+      "work/.git/config": "[core]\n\thooksPath = .githooks\n[include]\n\tpath = ../shared.gitconfig\n",
+      "work/.githooks/pre-commit": "mine\n",
+      "work/shared.gitconfig": "mine\n",
+      "work/src/try.sh": `echo 'touch ../outside/ran' > tools/in/end.sh
+mv tools/in tools/out && mkdir tools/in && echo 'touch ../outside/ran' > tools/in/end.sh
+mv tools old && mkdir -p tools/in && echo 'touch ../outside/ran' > tools/in/end.sh
+echo 'touch ../outside/ran' > tools/late.sh
+echo x > .githooks/pre-commit; echo x > .githooks/pre-push; mv .githooks x; echo x > shared.gitconfig; true`,
+    });
+    await confined(home, ["bash src/try.sh"]);
+    expect(readdirSync(home.outside)).toEqual(["secret"]);
+    expect(readFileSync(join(home.workdir, "tools/in/end.sh"), "utf8")).toBe("true\n");
+    expect(readdirSync(join(home.workdir, ".githooks"))).toEqual(["pre-commit"]);
+    expect(readFileSync(join(home.workdir, "shared.gitconfig"), "utf8")).toBe("mine\n");
+  });
+
+  test("what deny rules name cannot be read, under its name or another", async () => {
+    using home = sandboxWorld({
+      ".letta/settings.json": JSON.stringify({
+        permissions: { deny: ["Read(src/deep/private)", "Read(*.key)", "Read(~/notes/**)"] },
+      }),
+      "work/.letta/settings.json": JSON.stringify({ permissions: { deny: ["Read(src/team.txt)"] } }),
+      ...{ "work/src/deep/private": "denied-1\n", "work/src/a.key": "denied-2\n", "notes/x": "denied-3\n" },
+      "work/src/team.txt": "denied-4\n",
+      "work/src/try.sh": `cd src; cat deep/private a.key ~/notes/x team.txt
+mv deep other; cat other/private; ln a.key b; cat b; cp team.txt c; cat c; true`,
+    });
+    const { results } = await confined(home, ["bash src/try.sh", "bash src/try.sh"]);
+    expect(results.join("\n")).not.toContain("denied-");
+  });
+
+  test("named pipes of other programs do not hear it", async () => {
+    using home = sandboxWorld({
+      ".service/x": "",
+      "work/src/try.sh": "echo ESCAPED > $OUT/pipe; echo ESCAPED > ~/.service/pipe",
+    });
+    const pipes = [join(home.outside, "pipe"), join(home.path, ".service/pipe")];
+    const listening = pipes.map((pipe) => {
+      expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+      // Both ends, so that neither side waits for the other.
+      return openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    });
+    await confined(home, ["bash src/try.sh"]);
+    for (const fd of listening) {
+      expect(() => readSync(fd, Buffer.alloc(10))).toThrow("EAGAIN");
+      closeSync(fd);
+    }
+  });
+
+  test.skipIf(!hasPython).each([null, "SIGKILL", "SIGTERM"] as const)(
+    "a process that hides is gone when letta is (%s)",
+    async (signal) => {
+      const seconds = `9${crypto.getRandomValues(new Uint32Array(1))[0]}`;
+      using home = sandboxWorld({ "work/src/hide.py": HIDE });
+      const command = `python3 src/hide.py ${seconds}; ${signal ? "sleep 20" : "true"}`;
+      await using server = await startModelServer([
+        { toolCalls: [{ id: "a", name: "Bash", args: { command } }] },
+        { text: "done" },
+      ]);
+      const { args, env } = headless(server.url, ["--yolo", "--sandbox", "workspace", "x"]);
+      await using letta = await spawnLetta(args, { home, env: { ...env, PATH: path } });
+      letta.child.stdin.end();
+      if (signal) {
+        await until(() => sleepers(seconds) === 1);
+        letta.kill(signal);
+      }
+      await letta.child.exited;
+      const endedAt = performance.now();
+      await until(() => sleepers(seconds) === 0);
+      expect(performance.now() - endedAt).toBeLessThan(2000);
+    },
+  );
+
+  test.skipIf(!hasPython)("modes, owners, times and attributes outside stay, inside they can be set", async () => {
+    using home = sandboxWorld({
+      "work/src/attack.py": CHANGE_METADATA,
+      "work/src/attack.sh": `for file in $OUT/secret ~/.ssh/config ~/.bashrc $OUT; do
+chmod 777 $file; chmod -R 777 $file; touch $file; touch -h -d 2001-01-01 $file; chown 1 $file; chattr +d $file
+ln -sfn $file src/link; chmod 777 src/link; touch -d 2001-01-01 src/link; python3 src/attack.py $file src/link
+done`,
+      "work/src/use.sh": `set -e; cd src; echo x > a; chmod 4750 a; touch -d 2001-01-01 a; chown $(id -u) a; cp -p a b
+ln -s b own; touch -h -d 2002-02-02 own; tar cf t.tar a; mkdir x; tar xpf t.tar -C x; install -m 700 a x/c
+python3 -c 'import os; f = open("d", "w"); os.fchmod(f.fileno(), 0o640); os.utime(f.fileno(), (1, 2)); os.chmod("/proc/self/fd/%d" % f.fileno(), 0o600)'
+stat -c '%n %a %Y' a b x/a x/c d | grep -v " c " ; stat -c %Y own; printf '#!/bin/sh\necho WORKS\n' > run; chmod +x run; ./run`,
+    });
+    const watched = [
+      home.outside,
+      join(home.outside, "secret"),
+      join(home.path, ".ssh/config"),
+      join(home.path, ".bashrc"),
+    ];
+    const look = () =>
+      watched.map((path) => {
+        const { mode, uid, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+        return { path, mode, uid, mtimeNs, ctimeNs };
+      });
+    const before = look();
+    const { results } = await confined(home, ["bash src/attack.sh", "TZ=UTC bash src/use.sh"]);
+    expect(look()).toEqual(before);
+    const lines = results[1]!.split("\n").filter((line) => !line.startsWith("x/c"));
+    expect(lines).toEqual([
+      expect.stringMatching(/^a [04]?750 978307200$/),
+      expect.stringMatching(/^b 750 978307200$/),
+      expect.stringMatching(/^x\/a [04]?750 978307200$/),
+      ...["d 600 2", "1012608000", "WORKS"],
+    ]);
+  });
+
+  test("other processes get no signal, and what they share is not there", async () => {
+    const shared = `/dev/shm/letta-test-${process.pid}`;
+    writeFileSync(shared, "theirs\n");
+    try {
+      using home = sandboxWorld({
+        "work/src/try.sh": `kill -0 $RUNNER && echo ESCAPED; cat ${shared} && echo ESCAPED; echo x > ${shared}
+prlimit --pid $RUNNER --nofile=99 && echo ESCAPED; for t in /dev/pts/[0-9]*; do echo x > $t && echo ESCAPED; done; true`,
+      });
+      const { results } = await confined(home, ["bash src/try.sh"], { RUNNER: String(process.pid) });
+      expect(results[0]).not.toContain("ESCAPED");
+      expect(readFileSync(shared, "utf8")).toBe("theirs\n");
+    } finally {
+      rmSync(shared);
+    }
+  });
+});
