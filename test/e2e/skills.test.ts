@@ -179,7 +179,7 @@ test("rules of a skill hold in its turn, and nowhere else", async () => {
     { text: "second" },
   ]);
   for (const prompt of ["one", "two"]) {
-    const { args, env } = headless(server.url, ["--continue", prompt]);
+    const { args, env } = headless(server.url, ["--permission-mode", "standard", "--continue", prompt]);
     await runLetta(prompt === "one" ? args.filter((arg) => arg !== "--continue") : args, { home, env });
   }
   const made = ["made-before", "made-in", "other", "made-after"].filter((name) => existsSync(join(home.workdir, name)));
