@@ -95,7 +95,7 @@ export function describeLoaded({ skill, text, allow }: Pick<LoadedSkill, "skill"
 function problemsOf(skills: Skills, place: SkillPlace): string[] {
   const errors = skills.discover(place).problems.filter(({ level }) => level === "error");
   const lines = errors.map(
-    ({ file, line, problem }) => `Skill left out: ${file}${line === null ? "" : `:${line}`}: ${problem}`,
+    ({ file, line, problem }) => `skills: ${file}${line === null ? "" : `:${line}`}: ${problem}`,
   );
   const shown =
     lines.length > MAX_LINES

@@ -62,7 +62,7 @@ function projectRoots({ cwd, projectRoot, extra, others }: RootPlaces): SkillRoo
     const path = join(folder, name);
     return { source: "project", path, label: shortLabel(path, projectRoot ?? cwd, ""), repository: projectRoot ?? cwd };
   };
-  const named: SkillRoot[] = extra === null ? [] : [{ source: "project", path: extra, label: "--skills" }];
+  const named: SkillRoot[] = extra === null ? [] : [{ source: "project", path: extra, label: "--skills", named: true }];
   return folders
     .flatMap((folder, index) => [
       inProject(folder, SHARED),

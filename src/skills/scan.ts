@@ -58,6 +58,7 @@ class Scan {
     } catch (error) {
       // Most roots do not exist.
       if (!isAbsent(error)) this.#problem(path, `it cannot be read: ${systemReason(error)}`, "error");
+      else if (this.root.named) this.#problem(path, "there is no such folder", "error");
       return;
     }
     this.#links.push({ folder: path, depth: 0 });

@@ -343,6 +343,8 @@ describe("on disk", () => {
     const file = write("file", "");
     expect(discoverIn(file)).toEqual({ skills: {}, problems: ["error .: it should be a folder of skills"] });
     expect(discoverIn(join(dir.path, "nothing"))).toEqual({ skills: {}, problems: [] });
+    const named: SkillRoot = { source: "project", path: join(dir.path, "nothing"), label: "--skills", named: true };
+    expect(scanSkills([named], null).problems).toMatchObject([{ problem: "there is no such folder", level: "error" }]);
   });
 
   test("of too many folders the first are looked at", () => {
