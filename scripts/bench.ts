@@ -10,6 +10,7 @@ import { measureRender } from "./bench/memory.ts";
 import { measureFirstDelta, measureRequests, openTurnServer } from "./bench/model.ts";
 import { measureMemory, measurePrompt, measureTime } from "./bench/process.ts";
 import { seedConversation } from "./bench/seed.ts";
+import { measureSkills } from "./bench/skills.ts";
 import { compile } from "./build.ts";
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 15);
@@ -38,6 +39,7 @@ async function bench(): Promise<number> {
     ...(await benchChecks()),
     ...benchMemory(),
     ...(await benchRepository()),
+    ...(await benchSkills()),
   ];
   printTable(rows);
   return rows.every(({ ok }) => ok) ? 0 : 1;
@@ -130,6 +132,14 @@ async function benchConversation(letta: string): Promise<Row[]> {
       budget: "≤ 1.5 × empty",
       ok: longMs <= 1.5 * shortMs,
     },
+  ];
+}
+
+async function benchSkills(): Promise<Row[]> {
+  const { coldMs, unchangedMs } = await measureSkills(RUNS);
+  return [
+    { what: "finding 1,000 skills", measured: ms(coldMs), budget: "≤ 60 ms", ok: coldMs <= 60 },
+    { what: "the same, unchanged", measured: ms(unchangedMs), budget: "≤ 5 ms", ok: unchangedMs <= 5 },
   ];
 }
 

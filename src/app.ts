@@ -27,6 +27,9 @@ import { collectReminders, rearm } from "@/reminders/registry.ts";
 import { openSandbox } from "@/sandbox/open.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { Sandbox } from "@/sandbox/types.ts";
+import { type AgentSkills, createAgentSkills } from "@/skills/agent-skills.ts";
+import { createSkills, projectSkills, type Skills } from "@/skills/service.ts";
+import { SKILL_SOURCES, type SkillSource } from "@/skills/types.ts";
 import { type AgentSecrets, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { type ClientState, createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -74,6 +77,10 @@ export interface AppOptions {
   tools?: string[];
   /** `--toolset`: beats what is saved, for this process. */
   toolset?: ToolsetChoice;
+  /** Default: all. */
+  skillSources?: readonly SkillSource[];
+  /** `--skills`; absolute. */
+  skillsDirectory?: string;
   /** `--no-system-info-reminder` is false. */
   systemInfoReminder?: boolean;
   /** `--record FILE`, `--replay FILE`. */
@@ -116,6 +123,9 @@ export interface App extends Core {
   memories: Memories | null;
   /** Keeps memories and their remotes together. */
   memorySync: MemorySync;
+  skills: Skills;
+  /** The same, as the agents of this process meet them. */
+  agentSkills: AgentSkills;
   /** Rewrites memories in the background. */
   reflection: Reflection;
   hooks: Hooks;
@@ -136,6 +146,8 @@ export interface ToolRequest {
   model: string | null;
   /** A person can answer. */
   interactive: boolean;
+  /** What the model may call, by id. Undefined when no request is made. */
+  skills?: readonly string[];
   /** What this request wants beside. */
   tools?: ToolsWish | undefined;
 }
@@ -150,7 +162,20 @@ export async function openCore({ cwd, env }: { cwd: string; env: Env }): Promise
 export async function openApp(options: AppOptions): Promise<App> {
   const core = await openCore(options);
   const { env, paths, settings } = core;
-  const trust = await openTrust({ paths, settings });
+  const skillOptions = {
+    paths,
+    projectRoot: settings.projectRoot,
+    sources: options.skillSources ?? SKILL_SOURCES,
+    extra: options.skillsDirectory ?? env.skillsDirectory ?? null,
+    others: settings.user.skills?.otherPrograms ?? true,
+  };
+  const trust = await openTrust({
+    paths,
+    settings,
+    others: projectSkills({ ...skillOptions, cwd: () => result.cwd }),
+  });
+  // Who says one thing and leaves does not have to hear of changes.
+  const skills = createSkills({ ...skillOptions, trust, watch: options.interactive && !env.disableSkillWatchers });
   const db = openDatabase(options.ephemeral ? ":memory:" : paths.database);
   const shadow = createShadowStore(db, paths);
   const guardedFiles = (startedIn: string) =>
@@ -191,6 +216,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     interactive: options.interactive,
     readableDirectories: () => [
       paths.projects,
+      paths.skillCache,
+      paths.skills,
+      ...skills.readableFolders(),
       ...(services.background.directory ? [services.background.directory] : []),
       ...(options.memoryScope?.readable ?? []),
     ],
@@ -220,8 +248,21 @@ export async function openApp(options: AppOptions): Promise<App> {
     }),
     onWarning: (text) => warnings.push(text),
   });
+  const agentSkills = createAgentSkills({
+    skills,
+    paths,
+    cwd: () => result.cwd,
+    memoryOf: (agent) => memories?.find(agent)?.places.memory ?? null,
+    memoryDir: env.memoryDir,
+    retrieveAgent: (id) => backend.retrieveAgent(id),
+    contextWindow: async (model) => (await models.resolveModel(model)).max_context_window,
+    onWarning: (text) => warnings.push(text),
+  });
   const tools = createToolRegistry(
-    builtinTools(memories ? { findMemory: async (id) => memories.find(await backend.retrieveAgent(id)) } : {}),
+    builtinTools({
+      ...(memories && { findMemory: async (id) => memories.find(await backend.retrieveAgent(id)) }),
+      ...(skills.sources.length > 0 && { loadSkill: agentSkills.load }),
+    }),
   );
   const clientState = createClientState(db);
   const hooks = createHooks({ settings, trust, services, models });
@@ -232,6 +273,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     model,
     interactive,
     tools: wish = {},
+    skills: callable,
   }: ToolRequest): ToolSelection => ({
     toolset: resolveToolset(model, [
       wish.toolset,
@@ -243,6 +285,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(wish.only && { allowlist: wish.only }),
     interactive: interactive && !wish.withoutQuestions,
     resident: interactive,
+    ...(callable && { offer: { skills: callable } }),
   });
   const leases = createLeases(db);
   const memorySync = createMemorySync({
@@ -287,6 +330,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     selectTools: (request) => tools.select(toSelection(request)),
     services,
     shadow,
+    skills,
+    agentSkills,
     hooks,
     sessionHooks,
     agentSecrets,
@@ -296,6 +341,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     reflection,
     async close() {
       await sessionHooks.end();
+      skills.close();
       await reflection.close();
       await memorySync.close();
       await services.background.stopAll();
@@ -335,6 +381,7 @@ export async function openApp(options: AppOptions): Promise<App> {
         systemInfo: options.systemInfoReminder ?? true,
         now: new Date(),
       }),
+    offerSkills: agentSkills.offer,
     hooks,
     sessionHooks,
     openRedaction: async () => {

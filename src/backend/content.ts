@@ -12,6 +12,11 @@ export function contentText(content: string | ContentPart[]): string {
   return content.map((part) => (part.type === "text" ? part.text : `[image ${part.source.media_type}]`)).join("\n");
 }
 
+/** Without what nobody typed: the texts of skills. */
+export function spokenContent(content: string | ContentPart[]): string | ContentPart[] {
+  return typeof content === "string" ? content : content.filter((part) => part.type !== "text" || !part.keep);
+}
+
 /** Tags inside are defused: what a project, a file name or a branch brings along must not end its own reminder or begin
  *  another. */
 export function wrapReminder(text: string): string {

@@ -8,6 +8,9 @@ export type IsoTime = string;
 export interface TextPart {
   type: "text";
   text: string;
+  /** Ours: instructions that nobody typed (a skill's text). A compaction keeps them, people and searches do not see them
+   *  as somebody's words. */
+  keep?: true;
 }
 export interface ImagePart {
   type: "image";
@@ -89,6 +92,8 @@ export interface SendBody {
   messages: InputMessage[];
   client_tools?: ClientTool[];
   client_skills?: ClientSkill[];
+  /** Ours: what the list of skills does not hold, in words. */
+  client_skills_note?: string;
   /** This request only; never saved. */
   override_model?: string;
   /** This request only; never saved. */

@@ -34,6 +34,7 @@ export const FLAG_GROUPS = [
   "Agent and conversation",
   "Model",
   "Permissions and tools",
+  "Skills",
   "Prompt",
   "Output",
   "Limits",
@@ -217,6 +218,30 @@ export const FLAGS = {
     help: "Tools of a model family: auto, default, codex, gemini, none or a _snake variant",
   },
 
+  skills: {
+    type: "string",
+    hint: "PATH",
+    mode: "both",
+    group: "Skills",
+    help: "A further folder of skills",
+  },
+  "skill-sources": {
+    type: "csv",
+    hint: "A,B",
+    mode: "both",
+    group: "Skills",
+    help: "Only skills from these: bundled, global, agent, project",
+  },
+  "no-skills": { type: "boolean", mode: "both", group: "Skills", help: "Use no skills" },
+  "no-bundled-skills": { type: "boolean", mode: "both", group: "Skills", help: "Leave out the skills of letta itself" },
+  "pre-load-skills": {
+    type: "csv",
+    hint: "A,B",
+    mode: "headless",
+    group: "Skills",
+    help: "Give the model these skills with the first message",
+  },
+
   stdin: {
     type: "boolean",
     mode: "headless",
@@ -301,8 +326,6 @@ export const FLAGS = {
     help: "Started by letta itself: what to do comes on stdin",
     hidden: true,
   },
-  "no-skills": off("skills"),
-  "no-bundled-skills": off("built-in skills"),
   "no-mods": { ...off("mods"), also: ["no-extensions"] },
   // Agents on this machine always have one.
   memfs: off("the memory directory"),
@@ -339,10 +362,7 @@ export const FLAGS = {
     group: "Agent and conversation",
     help: "Start no reflection when this run ends",
   },
-  skills: missing("string", "skills"),
-  "skill-sources": missing("string", "skills"),
-  "pre-load-skills": missing("string", "skills"),
-  "disable-memory-guard": missing("boolean", "memory directories"),
+  "disable-memory-guard": missing("boolean", "a way around the guard of other agents' memories"),
   "base-tools": missing("string", "server-side tools"),
   "from-agent": missing("string", "messages between agents"),
   environment: { ...missing("string", "remote environments"), also: ["env"] },
@@ -381,6 +401,7 @@ export const CONFLICTS: readonly { flag: FlagName; not?: readonly FlagName[]; ne
   { flag: "save", needs: ["model", "system", "system-custom"] },
   { flag: "stdin", not: ["no-stdin"] },
   { flag: "record", not: ["replay"] },
+  { flag: "no-skills", not: ["skills", "skill-sources", "pre-load-skills"] },
   { flag: "tags", needs: ["new-agent"] },
   { flag: "personality", needs: ["new-agent"] },
 ];

@@ -1,6 +1,7 @@
 // `letta` without a subcommand: flags → validated options → one prompt (-p, or stdin is not a terminal) or the REPL.
 
 import { fstatSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Selection } from "@/agent/resolve.ts";
 import type { AppOptions } from "@/app.ts";
 import { EXIT_OK } from "@/exit-codes.ts";
@@ -11,6 +12,7 @@ import type { Trigger } from "@/memory/reflection/settings.ts";
 import type { StartMode } from "@/memory/sync-service.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
+import { resolveSources } from "@/skills/roots.ts";
 import type { ToolsetChoice } from "@/tools/toolsets.ts";
 import type { CommandContext } from "./context.ts";
 import type { GlobalFlags } from "./flags.ts";
@@ -76,6 +78,12 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     ...(flags.tools && { tools: flags.tools }),
     // Checked by the table, too.
     ...(flags.toolset !== undefined && { toolset: flags.toolset as ToolsetChoice }),
+    skillSources: resolveSources({
+      ...(flags["skill-sources"] && { list: flags["skill-sources"] }),
+      none: flags["no-skills"] ?? false,
+      noBundled: flags["no-bundled-skills"] ?? false,
+    }),
+    ...(flags.skills !== undefined && { skillsDirectory: resolve(context.cwd, flags.skills) }),
     ...(flags["no-system-info-reminder"] && { systemInfoReminder: false }),
     reflection: {
       // Checked by the table, too.
@@ -123,6 +131,7 @@ export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], s
     stdin: flags["no-stdin"] ? "never" : flags.stdin || positionals[0] === "-" ? "wait" : "auto",
     dryRun: flags["dry-run"] ?? false,
     systemInfoReminder: !flags["no-system-info-reminder"],
+    preLoadSkills: flags["pre-load-skills"] ?? [],
     limits: {
       ...(flags["max-turns"] !== undefined && { maxTurns: flags["max-turns"] }),
       ...(flags["max-cost"] !== undefined && { maxCostUsd: flags["max-cost"] }),

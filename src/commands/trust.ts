@@ -18,8 +18,15 @@ export const command = defineCommand({
   // Works whatever the backend is: nothing of it is opened.
   run: ({ args, data }) =>
     withCore(data, async (core, io) => {
-      const { openTrust } = await import("@/store/trust.ts");
-      return runTrust({ ...core, trust: await openTrust(core) }, args, io);
+      const [{ openTrust }, { projectSkills }] = await Promise.all([
+        import("@/store/trust.ts"),
+        import("@/skills/service.ts"),
+      ]);
+      const { paths, cwd, settings } = core;
+      const { projectRoot } = settings;
+      const otherPrograms = settings.user.skills?.otherPrograms ?? true;
+      const others = projectSkills({ paths, projectRoot, cwd: () => cwd, sources: ["project"], others: otherPrograms });
+      return runTrust({ ...core, trust: await openTrust({ ...core, others }) }, args, io);
     }),
 });
 

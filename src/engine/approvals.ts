@@ -56,6 +56,8 @@ export interface ApprovalDeps {
   permissions: PermissionChecker;
   approver: "front_end" | "nobody";
   hooks: Pick<TurnHooks, "permission">;
+  /** Allow rules of the skills in use. */
+  granted: readonly string[];
   emit(event: EngineEvent): Promise<void>;
   /** Resolves with the front end's answer, or with null when the turn was aborted meanwhile. */
   waitForDecision(approvalId: string): Promise<Decision | null>;
@@ -245,7 +247,7 @@ async function askHooks(
 
 async function checkCall(tool: AnyTool, args: unknown, deps: ApprovalDeps): Promise<Checked> {
   const targets = tool.targets(args, deps);
-  const verdict = await deps.permissions.check(tool.name, targets, deps.agentId);
+  const verdict = await deps.permissions.check(tool.name, targets, deps.agentId, deps.granted);
   if (verdict.behavior === "deny" || !tool.alwaysAsk) return { verdict, targets };
   // A rule could not spare the question, so none is offered for that.
   const reason: PermissionReason = { by: "tool", detail: `${tool.name} always needs a person` };

@@ -2,7 +2,7 @@
 // (leases, retries, approvals, execution, recovery, reminders) happens behind `submit`.
 
 import { type Backend, type CompactResult, type ConversationRef, conversationKey } from "@/backend/backend.ts";
-import type { AgentState, CompactionSettings, ContentPart } from "@/backend/wire.ts";
+import type { AgentState, ClientSkill, CompactionSettings, ContentPart } from "@/backend/wire.ts";
 import { denialOf, type Hooks } from "@/hooks/service.ts";
 import type { SessionHooks } from "@/hooks/session-hooks.ts";
 import { AsyncQueue } from "@/lib/async-queue.ts";
@@ -27,7 +27,20 @@ export interface Engine {
   compact(conversation: ConversationRef, settings?: CompactionSettings): Promise<CompactResult>;
 }
 
-export type ToolsRequest = ConversationRef & { model: string } & Pick<TurnInput, "approver" | "tools">;
+export type ToolsRequest = ConversationRef & {
+  model: string;
+  /** What the model may call, by id. */
+  skills: readonly string[];
+} & Pick<TurnInput, "approver" | "tools">;
+
+/** The skills of one turn: they stay the same for all its requests, so that the prompt does. */
+export interface SkillOffer {
+  listed: ClientSkill[];
+  /** Those listed, and those there was no room for. */
+  callable: readonly string[];
+  /** What is missing in the list, for the model. */
+  note: string | null;
+}
 
 export interface EngineDeps {
   backend: Backend;
@@ -42,6 +55,8 @@ export interface EngineDeps {
   clientState: ClientState;
   /** Texts that are due for the next user message. Must not throw. */
   collectReminders(context: { key: string; agent: AgentState; conversationId: string }): Promise<string[]>;
+  /** Must not throw. Default: there are no skills. */
+  offerSkills?(context: { agent: AgentState; model: string }): Promise<SkillOffer>;
   hooks: Hooks;
   sessionHooks: Pick<SessionHooks, "ready" | "takeContext" | "takeNotices" | "notify" | "count">;
   /** What takes secrets out of texts for the model, as of now. Must not throw. */

@@ -1,7 +1,7 @@
 // Everything a front end can learn about a turn, in the order it happened. A front end maps each event to its surface
 // with an exhaustive switch; it never asks the backend what happened.
 
-import type { CompactionStats, ContentPart, StopReason, UsageStatistics } from "@/backend/wire.ts";
+import type { CompactionStats, ContentPart, StopReason, TextPart, UsageStatistics } from "@/backend/wire.ts";
 import type { ErrorCode } from "@/lib/errors.ts";
 import type { PermissionReason, RuleSuggestion } from "@/permissions/types.ts";
 import type { FileDiff, ToolResult } from "@/tools/define-tool.ts";
@@ -73,6 +73,8 @@ export type EngineEvent =
   /** Live output of a running shell. */
   | { type: "tool_output"; turnId: string; toolCallId: string; text: string }
   | { type: "tool_finished"; turnId: string; call: ToolCallInfo; result: ToolOutcome; durationMs: number }
+  /** The model is given texts beside the results of its calls, as a user's message: those of skills. */
+  | { type: "context_added"; turnId: string; otid: string; labels: string[]; content: TextPart[] }
   /** The one visible retry budget of the turn. */
   | {
       type: "retry";
@@ -175,6 +177,8 @@ export interface TurnInput {
   approver: "front_end" | "nobody";
   /** Text parts put before the user's own, each wrapped by the engine in `<system-reminder>`. */
   reminders?: string[];
+  /** Permission rules in force for this turn: those of the skills in `content`. */
+  allow?: readonly string[];
   /** This turn only. */
   tools?: ToolsWish;
   /** Nobody typed this (news of a background task): no hook is asked about it. */

@@ -5,7 +5,7 @@ import { INTERRUPTED } from "@/backend/content.ts";
 import type { ApprovalItem, ContentPart } from "@/backend/wire.ts";
 import { errorMessage, isAbortError, ToolError } from "@/lib/errors.ts";
 import { cutMiddle, formatCount } from "@/lib/text.ts";
-import type { Journal } from "@/store/journal.ts";
+import type { FollowUp, Journal } from "@/store/journal.ts";
 import type { Resource, ToolContext, ToolResult } from "@/tools/define-tool.ts";
 import type { ApprovedCall, DecidedCall } from "./approvals.ts";
 import type { EngineEvent, ToolOutcome } from "./events.ts";
@@ -30,8 +30,14 @@ export interface ExecuteDeps {
   logBug(tool: string, error: unknown): void;
 }
 
+export interface ExecutedCall {
+  item: ApprovalItem;
+  /** Goes behind the results. */
+  followUp: FollowUp | null;
+}
+
 /** Results in call order, each already durable and shown. */
-export async function executeBatch(calls: DecidedCall[], deps: ExecuteDeps): Promise<ApprovalItem[]> {
+export async function executeBatch(calls: DecidedCall[], deps: ExecuteDeps): Promise<ExecutedCall[]> {
   return runScheduled(
     calls.map((call) => ({
       resource: resourceOf(call, deps),
@@ -45,7 +51,7 @@ function resourceOf(call: DecidedCall, { hooks }: ExecuteDeps): Resource | null 
   return hooks.changes(call) ? { kind: "barrier" } : call.resource;
 }
 
-async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<ApprovalItem> {
+async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<ExecutedCall> {
   const id = call.info.toolCallId;
   if (call.status === "denied") {
     const reason = deps.redact(call.reason);
@@ -63,7 +69,8 @@ async function finishCall(call: DecidedCall, deps: ExecuteDeps): Promise<Approva
     return conclude(call, { item: toItem(call, result, deps), result, durationMs }, deps);
   // Hooks may take a while: what the tool did is known before they run.
   if (deps.hooks.follows(call, result)) {
-    deps.journal.setState(deps.conversationKey, id, "done", toItem(call, result, deps));
+    const outcome = { result: toItem(call, result, deps), followUp: result.followUp ?? null };
+    deps.journal.setState(deps.conversationKey, id, "done", outcome);
     const feedback = await deps.hooks.after(call, result);
     result.output = withFeedback(result.output, feedback);
   }
@@ -85,10 +92,12 @@ async function conclude(
   call: DecidedCall,
   { item, result, durationMs = 0 }: { item: ApprovalItem; result: ToolOutcome; durationMs?: number },
   deps: ExecuteDeps,
-): Promise<ApprovalItem> {
-  deps.journal.setState(deps.conversationKey, call.info.toolCallId, call.status === "denied" ? "denied" : "done", item);
+): Promise<ExecutedCall> {
+  const followUp = result.followUp ?? null;
+  const state = call.status === "denied" ? "denied" : "done";
+  deps.journal.setState(deps.conversationKey, call.info.toolCallId, state, { result: item, followUp });
   await deps.emit({ type: "tool_finished", turnId: deps.turnId, call: call.info, result, durationMs });
-  return item;
+  return { item, followUp };
 }
 
 async function runTool(call: ApprovedCall, deps: ExecuteDeps): Promise<ToolOutcome> {
@@ -125,6 +134,7 @@ function redactResult(result: ToolResult, redact: ExecuteDeps["redact"]): ToolRe
     ...(result.stdout && { stdout: result.stdout.map(redact) }),
     ...(result.stderr && { stderr: result.stderr.map(redact) }),
     ...(result.summary !== undefined && { summary: redact(result.summary) }),
+    ...(result.followUp && { followUp: { ...result.followUp, text: redact(result.followUp.text) } }),
   };
 }
 

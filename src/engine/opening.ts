@@ -2,17 +2,19 @@
 // has to say beside them.
 
 import type { AgentState, ApprovalItem, InputMessage } from "@/backend/wire.ts";
-import type { Journal } from "@/store/journal.ts";
+import type { FollowUp, Journal } from "@/store/journal.ts";
 import type { EngineDeps } from "./engine.ts";
 import type { EngineEvent, TurnInput } from "./events.ts";
 import { composeUserContent, INTERRUPTED_NOTE, KILLED_NOTE } from "./input.ts";
-import { describeLeftover, findLeftovers } from "./recovery.ts";
+import { describeLeftover, findLeftovers, type Leftover } from "./recovery.ts";
 
 export interface OpeningDeps extends Pick<EngineDeps, "backend" | "collectReminders" | "openRedaction"> {
   turnId: string;
   conversationKey: string;
   journal: Journal;
   emit(event: EngineEvent): Promise<void>;
+  /** Shows what goes behind results and makes a message of it. */
+  follow(followUps: FollowUp[]): Promise<InputMessage[]>;
 }
 
 export interface Opening {
@@ -26,8 +28,9 @@ export interface Opening {
 
 export async function openingMessages(opening: Opening, deps: OpeningDeps): Promise<InputMessage[]> {
   const { input, agent, previous, fromHooks } = opening;
-  const answers = await settleLeftovers(input, previous, deps);
-  const messages: InputMessage[] = answers.length > 0 ? [approvalInput(answers)] : [];
+  const leftovers = await settleLeftovers(input, previous, deps);
+  const messages: InputMessage[] = leftovers.length > 0 ? [approvalInput(leftovers.map(({ item }) => item))] : [];
+  messages.push(...(await deps.follow(leftovers.flatMap(({ followUp }) => followUp ?? []))));
   if (input.content === null) return messages;
   const redact = await deps.openRedaction();
   const notes = [...fromHooks, ...(input.reminders ?? []).map(redact)];
@@ -44,7 +47,7 @@ export function approvalInput(approvals: ApprovalItem[]): InputMessage {
   return { type: "approval", approvals, otid: crypto.randomUUID() };
 }
 
-async function settleLeftovers(input: TurnInput, previous: unknown, deps: OpeningDeps): Promise<ApprovalItem[]> {
+async function settleLeftovers(input: TurnInput, previous: unknown, deps: OpeningDeps): Promise<Leftover[]> {
   const leftovers = await findLeftovers(deps.backend, deps.journal, input, deps.conversationKey);
   // After an interrupt or a limit everybody knows; only what nobody saw end is news.
   const news = previous === "interrupted" || previous === "limit" ? [] : leftovers;
@@ -52,5 +55,5 @@ async function settleLeftovers(input: TurnInput, previous: unknown, deps: Openin
     const kind = leftover.kind === "never_started" ? "approval_pending" : "interrupted_tool";
     await deps.emit({ type: "recovery", turnId: deps.turnId, kind, message: describeLeftover(leftover) });
   }
-  return leftovers.map((leftover) => leftover.item);
+  return leftovers;
 }

@@ -1,6 +1,7 @@
 // Messages waiting for a conversation. Neighbouring user messages merge into one turn, in order. An interrupt holds the
 // queue until the user releases it: nobody wants the next message sent into a turn they just stopped.
 
+import { contentText } from "@/backend/content.ts";
 import type { ContentPart } from "@/backend/wire.ts";
 import type { ToolsWish } from "@/tools/toolsets.ts";
 
@@ -15,6 +16,10 @@ export interface QueuedItem {
   content: string | ContentPart[];
   /** Only for stream-json: the id the client gave. */
   clientMessageId?: string;
+  /** What people see of it. Default: its content. */
+  shown?: string;
+  /** Permission rules of the skills in it. */
+  allow?: readonly string[];
   /** For the turn it becomes; only what wants the same becomes one turn. */
   tools?: ToolsWish;
 }
@@ -24,6 +29,9 @@ export interface QueueBatch {
   items: QueuedItem[];
   /** The items' contents as one message. */
   content: string | ContentPart[];
+  /** What people see of it. */
+  shown: string;
+  allow: readonly string[];
   /** No person said it. */
   automatic: boolean;
   tools?: ToolsWish;
@@ -50,16 +58,10 @@ export class TurnQueue {
   enqueue(
     content: QueuedItem["content"],
     source: QueueSource = "user",
-    { clientMessageId, tools }: Pick<QueuedItem, "clientMessageId" | "tools"> = {},
+    about: Pick<QueuedItem, "clientMessageId" | "shown" | "allow" | "tools"> = {},
   ): QueuedItem | null {
     if (this.#items.length >= QUEUE_LIMIT) return null;
-    const item: QueuedItem = {
-      id: `q-${this.#nextItem++}`,
-      source,
-      content,
-      ...(clientMessageId && { clientMessageId }),
-      ...(tools && { tools }),
-    };
+    const item: QueuedItem = { id: `q-${this.#nextItem++}`, source, content, ...about };
     this.#items.push(item);
     this.#notify();
     return item;
@@ -70,6 +72,8 @@ export class TurnQueue {
     const item = this.#items.find((candidate) => candidate.id === id);
     if (!item) return false;
     item.content = content;
+    delete item.shown;
+    delete item.allow;
     return true;
   }
 
@@ -104,6 +108,8 @@ export class TurnQueue {
       id: `batch-${this.#nextBatch++}`,
       items,
       content: mergeContents(items.map((item) => item.content)),
+      shown: items.map(shownText).join("\n"),
+      allow: items.flatMap((item) => item.allow ?? []),
       automatic: first.source !== "user" && first.source !== "channel",
       ...(first.tools && { tools: first.tools }),
     };
@@ -121,6 +127,11 @@ export class TurnQueue {
   #notify(): void {
     for (const wake of this.#wake.splice(0)) wake();
   }
+}
+
+/** As people see it. */
+export function shownText({ shown, content }: QueuedItem): string {
+  return shown ?? contentText(content);
 }
 
 /** Texts are joined by a newline; as soon as one has parts, all become parts. */

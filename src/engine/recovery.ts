@@ -3,7 +3,7 @@
 
 import type { Backend, ConversationRef } from "@/backend/backend.ts";
 import type { ApprovalItem } from "@/backend/wire.ts";
-import type { Journal, JournalCall } from "@/store/journal.ts";
+import type { FollowUp, Journal, JournalCall } from "@/store/journal.ts";
 
 /** Tells the model that nobody refused the call, so that it may ask for it again. */
 const NEVER_STARTED =
@@ -15,6 +15,8 @@ export interface Leftover {
   toolCallId: string;
   tool: string;
   item: ApprovalItem;
+  /** Goes behind the results. */
+  followUp: FollowUp | null;
   /** `finished`: the result was known and is only delivered now. */
   kind: "finished" | "denied" | "never_started" | "outcome_unknown";
 }
@@ -37,12 +39,15 @@ export async function findLeftovers(
 
 function toLeftover(toolCallId: string, call: JournalCall | undefined): Leftover {
   const tool = call?.tool ?? "a tool";
-  if (call?.result)
-    return { toolCallId, tool, item: call.result, kind: call.state === "denied" ? "denied" : "finished" };
+  if (call?.result) {
+    const kind = call.state === "denied" ? "denied" : "finished";
+    return { toolCallId, tool, item: call.result, followUp: call.followUp, kind };
+  }
   if (call?.state === "running") {
     return {
       toolCallId,
       tool,
+      followUp: null,
       kind: "outcome_unknown",
       item: { type: "tool", tool_call_id: toolCallId, status: "error", tool_return: OUTCOME_UNKNOWN },
     };
@@ -50,6 +55,7 @@ function toLeftover(toolCallId: string, call: JournalCall | undefined): Leftover
   return {
     toolCallId,
     tool,
+    followUp: null,
     kind: "never_started",
     item: { type: "approval", tool_call_id: toolCallId, approve: false, reason: NEVER_STARTED },
   };

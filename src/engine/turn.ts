@@ -1,12 +1,12 @@
 // Drives one turn from the user's words to `end_turn`: send, drain, decide, execute, answer, again. All of it happens
 // here and nowhere else; front ends only watch and decide. Whatever happens inside, the turn ends with `turn_ended`.
 
-import { contentText } from "@/backend/content.ts";
-import type { AgentState, ContentPart, InputMessage } from "@/backend/wire.ts";
+import { contentText, spokenContent } from "@/backend/content.ts";
+import type { AgentState, ContentPart, InputMessage, TextPart, UserInput } from "@/backend/wire.ts";
 import { wait } from "@/lib/abort.ts";
 import type { LettaError } from "@/lib/errors.ts";
 import { codeOf } from "@/lib/errors.ts";
-import type { Journal } from "@/store/journal.ts";
+import type { FollowUp, Journal } from "@/store/journal.ts";
 import type { Lease } from "@/store/leases.ts";
 import type { AnyTool } from "@/tools/define-tool.ts";
 import { type ApprovalDeps, type DecidedBatch, decideBatch, type PreparedCall, prepareCall } from "./approvals.ts";
@@ -24,7 +24,7 @@ import {
   toTurnError,
   withBudgetNote,
 } from "./ending.ts";
-import type { EngineDeps, ToolsRequest } from "./engine.ts";
+import type { EngineDeps, SkillOffer, ToolsRequest } from "./engine.ts";
 import type { Decision, EngineEvent, TurnInput, TurnResult } from "./events.ts";
 import { executeBatch } from "./execute.ts";
 import { HookedCalls } from "./hooked-calls.ts";
@@ -59,12 +59,22 @@ export interface Steered {
  *  turn that finds `running` follows one that was killed. */
 export const LAST_TURN = "last_turn";
 
+/** What the model is offered in one request. */
+interface Offer {
+  tools: AnyTool[];
+  skills: SkillOffer;
+}
+
+const NO_SKILLS: SkillOffer = { listed: [], callable: [], note: null };
+
 export class TurnDriver {
   readonly #budget: Budget;
   readonly #retries: RetryBudget;
   readonly #hooks: TurnHooks;
   readonly #runIds: string[] = [];
   readonly #denied: TurnResult["deniedTools"] = [];
+  /** Rules of the skills in use. */
+  readonly #granted: string[];
   readonly #startedAt: number;
   /** Under the lease's fence once there is one. */
   #journal: Journal;
@@ -87,6 +97,7 @@ export class TurnDriver {
     this.#budget = new Budget(input.limits ?? {});
     this.#retries = new RetryBudget();
     this.#startedAt = deps.now();
+    this.#granted = [...(input.allow ?? [])];
     this.#journal = deps.journal;
     const { agentId, conversationId } = input;
     this.#hooks = new TurnHooks({
@@ -157,15 +168,26 @@ export class TurnDriver {
     const opened = await this.#open(agent, previous);
     if ("status" in opened) return opened;
     let { messages } = opened;
+    const skills = (await this.deps.offerSkills?.({ agent, model })) ?? NO_SKILLS;
+    const { approver, tools: wish } = this.input;
+    const request = {
+      agentId: agent.id,
+      conversationId,
+      model,
+      approver,
+      skills: skills.callable,
+      ...(wish && { tools: wish }),
+    };
     for (;;) {
       const limit = this.#budget.exceeded();
       if (limit) return limited(limit);
-      const tools = this.deps.selectTools(this.#toolsRequest(agent, model));
-      const step = await this.#step(messages, tools, lease);
+      const tools = this.deps.selectTools(request);
+      const hasUse = tools.some(({ usesSkills }) => usesSkills);
+      const step = await this.#step(messages, { tools, skills: hasUse ? skills : NO_SKILLS }, lease);
       if (step.ending) return step.ending;
       const next =
         step.outcome.calls.length > 0
-          ? await this.#answer(step.outcome.calls, tools, agent)
+          ? await this.#answer(step.outcome.calls, tools, request)
           : await this.#finish(step.outcome);
       if ("status" in next) return next;
       messages = next.messages;
@@ -200,6 +222,7 @@ export class TurnDriver {
         conversationKey: key,
         journal: this.#journal,
         emit: (event) => control.emit(event),
+        follow: (followUps) => this.#follow(followUps),
       },
     );
     return { messages };
@@ -207,7 +230,7 @@ export class TurnDriver {
 
   async #askPromptHooks(content: TurnInput["content"], automatic = false) {
     if (content === null || automatic) return { refused: null, context: [] };
-    return this.#hooks.userPrompt(content);
+    return this.#hooks.userPrompt(spokenContent(content));
   }
 
   #notice(level: "info" | "warning", text: string): Promise<void> {
@@ -217,7 +240,7 @@ export class TurnDriver {
   /** One model call, repeated within the turn's retry budget. */
   async #step(
     messages: InputMessage[],
-    tools: AnyTool[],
+    offer: Offer,
     lease: Lease,
   ): Promise<{ ending: Ending; outcome?: never } | { ending?: never; outcome: StepOutcome }> {
     this.#budget.steps += 1;
@@ -225,7 +248,7 @@ export class TurnDriver {
     await this.control.emit({ type: "step_started", turnId: this.control.id, step: this.#budget.steps });
     let toSend = messages;
     for (;;) {
-      const outcome = await this.#send(toSend, tools, lease);
+      const outcome = await this.#send(toSend, offer, lease);
       this.#settle(toSend, outcome);
       const aborted = this.#aborted();
       if (aborted) return { ending: aborted };
@@ -266,13 +289,15 @@ export class TurnDriver {
     }
   }
 
-  async #send(messages: InputMessage[], tools: AnyTool[], lease: Lease): Promise<StepOutcome> {
+  async #send(messages: InputMessage[], { tools, skills }: Offer, lease: Lease): Promise<StepOutcome> {
     const { agentId, conversationId, model, system } = this.input;
     const startedAt = this.deps.now();
     const body = {
       messages,
       agent_id: agentId,
       client_tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+      ...(skills.listed.length > 0 && { client_skills: skills.listed }),
+      ...(skills.note !== null && { client_skills_note: skills.note }),
       ...(model && { override_model: model }),
       ...(system && { override_system: system }),
     };
@@ -330,7 +355,7 @@ export class TurnDriver {
   async #answer(
     calls: PendingCall[],
     tools: AnyTool[],
-    agent: AgentState,
+    request: ToolsRequest,
   ): Promise<{ messages: InputMessage[] } | Ending> {
     this.#continuesText = false;
     const { services } = this.deps;
@@ -338,7 +363,6 @@ export class TurnDriver {
     const turnId = this.control.id;
     const { conversationId } = this.input;
     const cwd = this.deps.cwd();
-    const request = this.#toolsRequest(agent, this.#model ?? "");
     const understand = (name: string) => this.deps.understandTool(name, request);
     const prepared = calls.map((call) => prepareCall(call, tools, cwd, understand));
     await this.#announce(prepared);
@@ -352,11 +376,11 @@ export class TurnDriver {
     this.#budget.toolCalls += batch.calls.filter((call) => call.status === "approved").length;
     const { signal } = this.control;
     const hooked = new HookedCalls({ ...approvals, hooks: this.#hooks, signal, preceding: this.#said() });
-    const items = await executeBatch(batch.calls, {
+    const executed = await executeBatch(batch.calls, {
       turnId,
       conversationKey: this.key,
       journal,
-      context: { agentId: agent.id, conversationId, turnId, cwd, signal, services },
+      context: { agentId: request.agentId, conversationId, turnId, cwd, signal, services },
       hooks: hooked,
       redact: await this.deps.openRedaction(),
       emit: (event) => this.control.emit(event),
@@ -371,12 +395,19 @@ export class TurnDriver {
     if (aborted) return aborted;
     if (batch.interrupted || hooked.interrupted) return interruptedEnding();
     if (this.#hooks.stopReason !== null) return hookEnding("A hook stopped the turn", this.#hooks.stopReason);
-    return { messages: [approvalInput(items), ...(await this.#steered())] };
+    const followUps = await this.#follow(executed.flatMap(({ followUp }) => followUp ?? []));
+    return { messages: [approvalInput(executed.map(({ item }) => item)), ...followUps, ...(await this.#steered())] };
   }
 
-  #toolsRequest({ id: agentId }: AgentState, model: string): ToolsRequest {
-    const { conversationId, approver, tools } = this.input;
-    return { agentId, conversationId, model, approver, ...(tools && { tools }) };
+  /** What goes behind results: shown, and put into one message. Its rules are in force from now on. */
+  async #follow(followUps: FollowUp[]): Promise<InputMessage[]> {
+    if (followUps.length === 0) return [];
+    this.#granted.push(...followUps.flatMap(({ allow }) => allow));
+    const content = followUps.map(({ text }): TextPart => ({ type: "text", text, keep: true }));
+    const message = userInput(content);
+    const labels = followUps.map(({ label }) => label);
+    await this.control.emit({ type: "context_added", turnId: this.control.id, otid: message.otid, labels, content });
+    return [message];
   }
 
   /** Durable before anybody is shown it, shown before anything is asked. */
@@ -406,6 +437,7 @@ export class TurnDriver {
       permissions: this.deps.permissions,
       approver: this.input.approver,
       hooks: this.#hooks,
+      granted: this.#granted,
       emit: (event) => this.control.emit(event),
       waitForDecision: (id) => this.control.waitForDecision(id),
       notify: (message) => this.deps.sessionHooks.notify(message, "info"),
@@ -423,7 +455,7 @@ export class TurnDriver {
         tool_call_count: this.#budget.toolCalls,
         assistant_message: this.#text ?? undefined,
         preceding_reasoning: this.#said().reasoning,
-        user_message: this.input.content === null ? undefined : contentText(this.input.content),
+        user_message: this.input.content === null ? undefined : contentText(spokenContent(this.input.content)),
       });
       const aborted = this.#aborted();
       if (aborted) return aborted;
@@ -487,7 +519,7 @@ function refuseAll(calls: PreparedCall[], limit: LettaError): DecidedBatch {
   return { interrupted: false, calls: calls.map(({ info }) => ({ status: "denied", info, reason })) };
 }
 
-function userInput(content: string | ContentPart[]): InputMessage {
+function userInput(content: string | ContentPart[]): UserInput & { otid: string } {
   return { type: "message", role: "user", content, otid: crypto.randomUUID() };
 }
 

@@ -158,8 +158,17 @@ class Checker implements ExplainingChecker {
     };
   }
 
-  async check(tool: string, targets: PermissionTarget[], agentId: string | null = null): Promise<Verdict> {
+  async check(
+    tool: string,
+    targets: PermissionTarget[],
+    agentId: string | null = null,
+    granted: readonly string[] = [],
+  ): Promise<Verdict> {
     const context = this.#context(agentId);
+    context.rules = [
+      ...context.rules,
+      ...granted.flatMap((rule) => toEffective({ effect: "allow", rule, source: "skill" })),
+    ];
     const { rules, mode } = context;
     const byName: PermissionTarget = { kind: "tool", name: tool, args: {} };
     const isRuled = rules.some((rule) => coversTool(rule, byName));

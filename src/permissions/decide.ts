@@ -57,7 +57,7 @@ export interface Decision {
 type Step = { behavior: Decision["behavior"]; always?: boolean; reason: PermissionReason; run?: string };
 
 /** Strongest first. Administrators beat everyone, flags beat what is saved. */
-const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user"];
+const PRECEDENCE: RuleSource[] = ["managed", "cli", "session", "local", "project", "user", "skill"];
 
 /** Rules in force do not change: each list is sorted once. */
 const sorted = new WeakMap<EffectiveRule[], Map<RuleEffect, EffectiveRule[]>>();
@@ -307,6 +307,7 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
     return { behavior: "allow", reason };
   if (mode !== "plan") return null;
   if (subject.kind === "tool" && subject.target.memory) return PLAN_DENIES;
+  if (subject.kind === "tool" && subject.target.harmless) return null;
   // Nobody knows what other tools do (questions to the user are among them): a person answers, whatever rules say.
   if (subject.kind === "tool")
     return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
@@ -416,6 +417,8 @@ function applyBuiltins(subject: Subject, context: DecisionContext): Step | null 
     case "shell":
       return readOnlyStep(subject);
     case "tool":
+      if (subject.target.harmless)
+        return { behavior: "allow", reason: { by: "built-in", detail: "it only gives the model something to read" } };
       return subject.target.memory
         ? { behavior: "allow", reason: { by: "own memory", detail: "an agent may change its own memory" } }
         : null;

@@ -73,6 +73,7 @@ export function describeSource(source: RuleSource): string {
     local: ".letta/settings.local.json",
     project: ".letta/settings.json",
     user: "~/.letta/settings.json",
+    skill: "a skill in use",
   }[source];
 }
 

@@ -30,7 +30,7 @@ const PROTECTED_IN_HOME = below("root", [
   ".local/bin/**",
   "library/launchagents/**",
 ]);
-const PROTECTED_IN_LETTA = below("root", ["settings*.json", "trust.json", "{mods,bin,commands,local}/**"]);
+const PROTECTED_IN_LETTA = below("root", ["settings*.json", "trust.json", "{mods,bin,commands,skills,local}/**"]);
 const PROTECTED_IN_SYSTEM = below("root", [
   "{dev,proc,sys}/**",
   "etc/{passwd,shadow,sudoers,sudoers.d,crontab,cron.*,profile,profile.d,ld.so.preload}/**",

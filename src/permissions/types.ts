@@ -20,6 +20,8 @@ export type PermissionTarget =
       payload?: string;
       /** It changes the agent's own memory, each time as a commit that can be taken back. */
       memory?: true;
+      /** It only gives the model something to read. */
+      harmless?: true;
     }
   /** Touches nothing outside the harness (todo lists, own background tasks). */
   | { kind: "none" };
@@ -33,7 +35,7 @@ export interface TypedText {
   reshaped: boolean;
 }
 
-export type RuleSource = "managed" | "cli" | "session" | "local" | "project" | "user";
+export type RuleSource = "managed" | "cli" | "session" | "local" | "project" | "user" | "skill";
 export type RuleEffect = "allow" | "deny" | "ask" | "alwaysAsk";
 
 /** A rule proposed as "don't ask again". */
@@ -103,8 +105,14 @@ export interface PermissionChecker {
   /** Where the mode came from, for display ("flag", "user settings", "default"). */
   readonly modeSource: string;
   setMode(mode: PermissionMode): void;
-  /** `agentId`: whose call it is; without one, memories are nobody's. */
-  check(tool: string, targets: PermissionTarget[], agentId?: string | null): Promise<Verdict>;
+  /** `agentId`: whose call it is; without one, memories are nobody's. `granted`: allow rules of skills in use, weaker
+   *  than all others. */
+  check(
+    tool: string,
+    targets: PermissionTarget[],
+    agentId?: string | null,
+    granted?: readonly string[],
+  ): Promise<Verdict>;
   /** A deny rule forbids reading this absolute path, so searches leave it out. */
   hidesPath(path: string): boolean;
   /** The same for who must know beforehand: places that rules name, and `hidesPath` when some are patterns. */

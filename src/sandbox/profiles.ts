@@ -85,7 +85,7 @@ const SECRETS_OF_SYSTEM = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/
 const SYSTEM_DIRECTORIES = "/ /usr /bin /sbin /lib /lib64 /var /opt /srv /home /run /mnt /media".split(" ");
 const SYSTEM_TREES = ["/etc", "/boot", "/dev", "/proc", "/sys"];
 /** What commands need of ours: programs on their PATH, and texts the model was pointed at. */
-const READABLE_IN_LETTA = ["bin", "projects", "skills"];
+const READABLE_IN_LETTA = ["bin", "cache", "projects", "skills"];
 
 export function buildPolicy(input: ProfileInput, disk: Disk): SandboxPolicy {
   const { profile, network, tmp, home } = input;

@@ -20,6 +20,10 @@ export interface Env {
   conversationId?: string;
   /** LETTA_MEMORY_DIR, then MEMORY_DIR: the memory a command is about. */
   memoryDir?: string;
+  /** LETTA_SKILLS_DIRECTORY: a further folder of skills, as `--skills` names one. */
+  skillsDirectory?: string;
+  /** LETTA_DISABLE_SKILL_WATCHERS=1: changes of skills on disk are seen by the next process. */
+  disableSkillWatchers: boolean;
   /** LETTA_MEMORY_DIR_EXPLICIT=1: that directory was named on purpose, and commands may know it. */
   memoryDirExplicit: boolean;
   /** LETTA_MEMFS_TREE_MAX_LINES, LETTA_MEMFS_TREE_MAX_CHARS, LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR: budgets of the tree of
@@ -85,6 +89,8 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     agentId: text("LETTA_AGENT_ID", "AGENT_ID"),
     conversationId: text("LETTA_CONVERSATION_ID", "CONVERSATION_ID"),
     memoryDir: text("LETTA_MEMORY_DIR", "MEMORY_DIR"),
+    skillsDirectory: text("LETTA_SKILLS_DIRECTORY"),
+    disableSkillWatchers: flag("LETTA_DISABLE_SKILL_WATCHERS") ?? false,
     memoryDirExplicit: vars.LETTA_MEMORY_DIR_EXPLICIT === "1",
     memoryTree: {
       lines: text("LETTA_MEMFS_TREE_MAX_LINES"),

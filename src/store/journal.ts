@@ -10,6 +10,16 @@ import { assertFence } from "./leases.ts";
 
 export type CallState = "requested" | "approved" | "denied" | "running" | "done";
 
+/** What a call gives the model beside its result: whole, as a message behind the results of the batch. */
+export interface FollowUp {
+  /** For people, one line. */
+  label: string;
+  /** For the model. */
+  text: string;
+  /** Permission rules in force until the turn ends. */
+  allow: string[];
+}
+
 export interface JournalCall {
   conversationKey: string;
   turnId: string;
@@ -19,13 +29,15 @@ export interface JournalCall {
   state: CallState;
   /** What goes to the model; set in `denied` and `done`. */
   result: ApprovalItem | null;
+  /** Goes with the result. */
+  followUp: FollowUp | null;
   updatedAt: string;
 }
 
 export interface Journal {
   /** Before anything is asked or executed. Idempotent per call id and turn. */
   record(calls: Pick<JournalCall, "conversationKey" | "turnId" | "toolCallId" | "tool" | "argumentsText">[]): void;
-  setState(conversationKey: string, toolCallId: string, state: CallState, result?: ApprovalItem): void;
+  setState(conversationKey: string, toolCallId: string, state: CallState, outcome?: CallOutcome): void;
   /** Calls whose results were not handed to the backend yet, in call order. */
   openCalls(conversationKey: string): JournalCall[];
   /** The backend has the results: the calls are settled. */
@@ -33,6 +45,11 @@ export interface Journal {
   /** The same journal for a turn: each write throws `lease_lost`, and changes nothing, once the fence is not the current
    *  one. Somebody who was stopped and lost the conversation meanwhile thus starts no tool any more. */
   under(fence: Fence): Journal;
+}
+
+export interface CallOutcome {
+  result: ApprovalItem;
+  followUp?: FollowUp | null;
 }
 
 /** Only `running` is synced to the disk before it counts: losing it to a power cut would run the tool again. Losing any
@@ -67,14 +84,22 @@ function journalUnder(db: Database, now: () => number, fence: Fence | null): Jou
         }
       });
     },
-    setState(conversationKey, toolCallId, state, result) {
+    setState(conversationKey, toolCallId, state, outcome) {
       fenced(state === "running" ? durable : relaxed, () =>
         db
           .query(
-            `UPDATE journal_calls SET state = ?, result = coalesce(?, result), updated_at = ?
+            `UPDATE journal_calls
+             SET state = ?, result = coalesce(?, result), follow_up = coalesce(?, follow_up), updated_at = ?
              WHERE conversation_key = ? AND tool_call_id = ? AND settled = 0`,
           )
-          .run(state, result ? JSON.stringify(result) : null, isoNow(), conversationKey, toolCallId),
+          .run(
+            state,
+            outcome ? JSON.stringify(outcome.result) : null,
+            outcome?.followUp ? JSON.stringify(outcome.followUp) : null,
+            isoNow(),
+            conversationKey,
+            toolCallId,
+          ),
       );
     },
     openCalls(conversationKey) {
@@ -88,7 +113,7 @@ function journalUnder(db: Database, now: () => number, fence: Fence | null): Jou
     settle(conversationKey, toolCallIds) {
       fenced(relaxed, () => {
         const settle = db.query(
-          `UPDATE journal_calls SET settled = 1, result = NULL, arguments_text = ''
+          `UPDATE journal_calls SET settled = 1, result = NULL, follow_up = NULL, arguments_text = ''
            WHERE conversation_key = ? AND tool_call_id = ? AND settled = 0`,
         );
         for (const id of toolCallIds) settle.run(conversationKey, id);
@@ -105,6 +130,7 @@ interface JournalRow {
   arguments_text: string;
   state: CallState;
   result: string | null;
+  follow_up: string | null;
   updated_at: string;
 }
 
@@ -117,6 +143,7 @@ function toCall(row: JournalRow): JournalCall {
     argumentsText: row.arguments_text,
     state: row.state,
     result: row.result === null ? null : (JSON.parse(row.result) as ApprovalItem),
+    followUp: row.follow_up === null ? null : (JSON.parse(row.follow_up) as FollowUp),
     updatedAt: row.updated_at,
   };
 }

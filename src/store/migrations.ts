@@ -234,6 +234,10 @@ const STEPS: string[] = [
     PRIMARY KEY (agent_id, conversation_id)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- JSON: what a finished call gives the model beside its result.
+  ALTER TABLE journal_calls ADD COLUMN follow_up TEXT;
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -26,6 +26,10 @@ export interface Paths {
   /** Unpacked helpers (ripgrep). */
   bin: string;
   commands: string;
+  /** The user's own skills, for all agents. */
+  skills: string;
+  /** Bundled skills, unpacked when used. */
+  skillCache: string;
   /** Overflow files of long tool outputs, per project. */
   projects: string;
   /** What child agents look back on, while they do. */
@@ -52,6 +56,8 @@ export function resolvePaths(env: Env): Paths {
     viewers: join(root, "viewers"),
     bin: join(root, "bin"),
     commands: join(root, "commands"),
+    skills: join(root, "skills"),
+    skillCache: join(root, "cache", "skills"),
     projects: join(root, "projects"),
     transcripts: env.transcriptRoot ?? join(root, "transcripts"),
     agents: env.localBackendDir ? join(env.localBackendDir, "memfs") : join(root, "agents"),

@@ -93,6 +93,12 @@ export const UserSettingsSchema = v.looseObject({
   /** Device, cwd and git reminder on the first message. Default true. */
   sessionContextEnabled: v.optional(v.boolean()),
   hooks: v.optional(HookSettingsSchema),
+  skills: v.optional(
+    v.looseObject({
+      /** Skills in the folders of other programs (`.agents`, `.claude`, `.codex`) are found. Default true. */
+      otherPrograms: v.optional(v.boolean()),
+    }),
+  ),
   /** What is taken out of tool results before a model or a log sees it. Default `known`: the values of our own secrets. */
   redaction: v.optional(v.picklist(["off", "known", "known+patterns"])),
   ...reflectionSettings,

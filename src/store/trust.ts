@@ -52,6 +52,7 @@ const CONTRIBUTORS: { key: string; describe(value: unknown, name?: string): stri
 
 /** All the hooks of one event: commands, to be read whole. */
 const HOOK_CHARS = 2_000;
+const ITEM_CHARS = HOOK_CHARS + 200;
 
 const FolderSchema = v.looseObject({
   /** SHA-256 of each accepted entry. */
@@ -63,20 +64,34 @@ const FolderSchema = v.looseObject({
 const TrustFileSchema = v.looseObject({ version: v.literal(1), folders: v.record(v.string(), FolderSchema) });
 type TrustFile = v.InferOutput<typeof TrustFileSchema>;
 
-export async function openTrust(options: { paths: Paths; settings: SettingsStore }): Promise<Trust> {
-  return new FolderTrust(options.paths.trust, options.settings);
+/** What needs trust and is no setting. */
+export interface TrustContribution extends TrustItem {
+  entry: TrustEntry;
+}
+
+export interface TrustOptions {
+  paths: Paths;
+  settings: SettingsStore;
+  /** What else the folder brings along, as of now. Default: nothing. */
+  others?: () => TrustContribution[];
+}
+
+export async function openTrust(options: TrustOptions): Promise<Trust> {
+  return new FolderTrust(options);
 }
 
 class FolderTrust implements Trust {
+  readonly file: string;
   readonly #folder: string | null;
+  readonly #list: () => TrustContribution[];
   #accepted: ReadonlySet<string>;
   #granted: boolean;
   revision = 0;
 
-  constructor(
-    readonly file: string,
-    readonly settings: SettingsStore,
-  ) {
+  constructor({ paths, settings, others = () => [] }: TrustOptions) {
+    const { trust: file } = paths;
+    this.file = file;
+    this.#list = () => [...listSettings(settings), ...others()];
     const root = settings.projectRoot;
     this.#folder = root === null || !existsSync(root) ? root : realpathSync(root);
     const record = this.#folder === null ? undefined : readTrustFile(file)?.folders[this.#folder];
@@ -85,16 +100,16 @@ class FolderTrust implements Trust {
   }
 
   get status(): Trust["status"] {
-    const entries = listEntries(this.settings);
+    const entries = this.#list();
     if (entries.length === 0) return "nothing";
-    if (entries.every((entry) => this.accepts(entry))) return "trusted";
+    if (entries.every(({ entry }) => this.accepts(entry))) return "trusted";
     return this.#granted ? "changed" : "untrusted";
   }
 
   get items(): TrustItem[] {
-    return listEntries(this.settings).map((entry) => ({
-      file: entry.source === "project" ? PROJECT_SETTINGS : LOCAL_SETTINGS,
-      description: entry.description,
+    return this.#list().map(({ file, description }) => ({
+      file: show(file),
+      description: show(description, ITEM_CHARS),
     }));
   }
 
@@ -112,7 +127,7 @@ class FolderTrust implements Trust {
 
   /** Only what is in force now: entries that were removed are forgotten, so that they ask when they come back. */
   async grant(): Promise<void> {
-    await this.#save(() => ({ entries: listEntries(this.settings).map(hashEntry), granted: true }));
+    await this.#save(() => ({ entries: this.#list().map(({ entry }) => hashEntry(entry)), granted: true }));
   }
 
   async revoke(): Promise<void> {
@@ -157,13 +172,12 @@ function readTrustFile(file: string): TrustFile | null {
   }
 }
 
-function listEntries(settings: SettingsStore): (TrustEntry & { description: string })[] {
+function listSettings(settings: SettingsStore): TrustContribution[] {
   return (["project", "local"] as const).flatMap((source) =>
     CONTRIBUTORS.flatMap(({ key, describe }) =>
       splitValue(findValue(settings[source], key)).map(([value, name]) => ({
-        source,
-        key,
-        value: name === undefined ? value : [name, value],
+        entry: { source, key, value: name === undefined ? value : [name, value] },
+        file: source === "project" ? PROJECT_SETTINGS : LOCAL_SETTINGS,
         description: describe(value, name),
       })),
     ),

@@ -28,6 +28,7 @@ import { readTool } from "./read.ts";
 import { readManyFilesTool } from "./read-many-files.ts";
 import { runShellCommandTool } from "./run-shell-command.ts";
 import { shellCommandTool, shellTool } from "./shell-command.ts";
+import { type LoadSkill, skillTool } from "./skill.ts";
 import { taskOutputTool } from "./task-output.ts";
 import { taskStopTool } from "./task-stop.ts";
 import { todoWriteTool } from "./todo-write.ts";
@@ -41,9 +42,11 @@ import { writeTodosTool } from "./write-todos.ts";
 export interface BuiltinToolOptions {
   /** Default: agents have no memory, and no tools for it. */
   findMemory?: FindMemory;
+  /** Default: there are no skills. */
+  loadSkill?: LoadSkill;
 }
 
-export function builtinTools({ findMemory }: BuiltinToolOptions = {}): AnyTool[] {
+export function builtinTools({ findMemory, loadSkill }: BuiltinToolOptions = {}): AnyTool[] {
   return [
     askUserQuestionTool,
     bashTool,
@@ -80,6 +83,7 @@ export function builtinTools({ findMemory }: BuiltinToolOptions = {}): AnyTool[]
     writeTodosTool,
     enterPlanModeTool,
     exitPlanModeTool,
+    ...(loadSkill ? [skillTool(loadSkill)] : []),
     ...(findMemory ? [memoryTool(findMemory), memoryApplyPatchTool(findMemory)] : []),
   ];
 }

@@ -5,6 +5,7 @@ import type { GenericSchema, InferOutput } from "valibot";
 import type { ContentPart } from "@/backend/wire.ts";
 import { jsonSchemaOf } from "@/lib/json-schema.ts";
 import type { PermissionTarget, ProvenCommand, RealPaths, RuleSuggestion } from "@/permissions/types.ts";
+import type { FollowUp } from "@/store/journal.ts";
 import { parseArguments } from "./arguments.ts";
 import type { ToolServices } from "./services.ts";
 import type { ToolsetNames } from "./toolsets.ts";
@@ -46,6 +47,14 @@ export interface ToolResult {
   /** One line for people, for example "12 matches" or "+3 -1". Default: the first line of `output`. */
   summary?: string;
   diff?: FileDiff[];
+  /** For the model beside the result, and not within its limits. */
+  followUp?: FollowUp;
+}
+
+/** What a request is made with, as far as tools depend on it. */
+export interface ToolOffer {
+  /** Skills the model may call, by id. */
+  skills: readonly string[];
 }
 
 /** What an edit will do, or did. Computed from the planned bytes, so that what is approved is what is applied. */
@@ -96,6 +105,10 @@ export interface Tool<Args = never> {
   readonly suggestions?: readonly RuleSuggestion[];
   /** Left out when nobody can answer. */
   readonly interactive: boolean;
+  /** It is for what the request lists as skills: without it that list is of no use. */
+  readonly usesSkills?: boolean;
+  /** The tool as one request offers it, or null when it has no use there. Absent: always as it is. */
+  offer?(offer: ToolOffer): AnyTool | null;
   /** What it brings comes between turns: left out where the process ends with its turn. */
   readonly resident?: boolean;
   /** Throws ToolError for what the model should read; anything else is a bug. Ends soon after `signal` aborts. */
@@ -121,6 +134,9 @@ export interface ToolSpec<Schema extends GenericSchema> {
   alwaysAsk?: boolean;
   suggestions?: readonly RuleSuggestion[];
   interactive?: boolean;
+  usesSkills?: boolean;
+  /** The schema that one request sends, or null to leave the tool out of it. */
+  parametersFor?: (offer: ToolOffer, parameters: Record<string, unknown>) => Record<string, unknown> | null;
   resident?: boolean;
   run: Tool<InferOutput<Schema>>["run"];
 }
@@ -148,6 +164,13 @@ export function defineTool<Schema extends GenericSchema>(spec: ToolSpec<Schema>)
     alwaysAsk: spec.alwaysAsk ?? false,
     ...(spec.suggestions && { suggestions: spec.suggestions }),
     interactive: spec.interactive ?? false,
+    ...(spec.usesSkills && { usesSkills: true }),
+    ...(spec.parametersFor && {
+      offer(this: AnyTool, offer: ToolOffer) {
+        const own = spec.parametersFor?.(offer, this.parameters) ?? null;
+        return own && Object.create(this, { parameters: { value: own, enumerable: true } });
+      },
+    }),
     ...(spec.resident && { resident: true }),
     run: spec.run,
   };

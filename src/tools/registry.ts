@@ -1,6 +1,6 @@
 // The tools of one process. Built-ins, tools of an SDK client and (later) mods register here and are the same type.
 
-import type { AnyTool } from "./define-tool.ts";
+import type { AnyTool, ToolOffer } from "./define-tool.ts";
 import type { ToolsetId } from "./toolsets.ts";
 
 export interface ToolSelection {
@@ -13,6 +13,8 @@ export interface ToolSelection {
   allowlist?: string[];
   /** False leaves out tools that need a person. */
   interactive: boolean;
+  /** What the request is made with. Undefined when none is made: every tool is listed as it is. */
+  offer?: ToolOffer;
   /** False leaves out tools whose news come between turns. Default: as `interactive`. */
   resident?: boolean;
 }
@@ -37,8 +39,9 @@ export function createToolRegistry(tools: readonly AnyTool[]): ToolRegistry {
   const find = (name: string): AnyTool | undefined =>
     byName.get(name) ?? [...byName.values()].find((tool) => namesOf(tool).includes(name));
   return {
-    select: ({ toolset, only, include = [], allowlist, ...selection }) => {
-      const usable = [...byName.values()].filter((tool) => isUsable(tool, selection));
+    select: ({ toolset, only, include = [], allowlist, offer, ...selection }) => {
+      const fitting = [...byName.values()].flatMap((tool) => (tool.offer && offer ? (tool.offer(offer) ?? []) : tool));
+      const usable = fitting.filter((tool) => isUsable(tool, selection));
       // A name of the set means its member, also when a tool of no set is called the same.
       const inSet = (name: string) => usable.find((tool) => nameIn(toolset, tool) === name) ?? find(name);
       const byWish = (names: string[]) =>

@@ -334,7 +334,7 @@ test("what a killed process left is answered truthfully and never run again", as
       argumentsText: "{}",
     })),
   );
-  h.journal.setState(h.conversationId, a, "done", item(a));
+  h.journal.setState(h.conversationId, a, "done", { result: item(a) });
   h.journal.setState(h.conversationId, b, "running");
   createClientState(h.db).set(h.conversationId, LAST_TURN, "running");
   model.add(say("I know where we are"));

@@ -18,10 +18,10 @@ test("calls go through their states in call order and leave when settled", () =>
   journal.setState("conv", "a", "approved");
   journal.setState("conv", "a", "running");
   const result = { type: "tool", tool_call_id: "a", tool_return: "ok", status: "success" } as const;
-  journal.setState("conv", "a", "done", result);
+  journal.setState("conv", "a", "done", { result });
   expect(journal.openCalls("conv")).toEqual([
-    { ...call("b"), state: "requested", result: null, updatedAt: "1970-01-01T00:00:00.000Z" },
-    { ...call("a"), state: "done", result, updatedAt: "1970-01-01T00:00:00.000Z" },
+    { ...call("b"), state: "requested", result: null, followUp: null, updatedAt: "1970-01-01T00:00:00.000Z" },
+    { ...call("a"), state: "done", result, followUp: null, updatedAt: "1970-01-01T00:00:00.000Z" },
   ]);
   journal.settle("conv", ["a"]);
   expect(journal.openCalls("conv").map((open) => open.toolCallId)).toEqual(["b"]);

@@ -65,7 +65,10 @@ test("defaults: a barrier that asks, titled by its first text", () => {
 });
 
 /** Those for a memory, too. */
-const ALL_TOOLS = builtinTools({ findMemory: async () => null });
+const ALL_TOOLS = builtinTools({
+  findMemory: async () => null,
+  loadSkill: () => Promise.reject(new Error("not run")),
+});
 
 test("what the model sees of the built-in tools is reviewed, and small", () => {
   const shown = ALL_TOOLS.map(({ name, toolsets, description, parameters }) => ({

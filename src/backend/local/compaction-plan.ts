@@ -60,14 +60,21 @@ export function shrinkEntries(entries: WindowEntry[], budgetTokens: number): Ove
   return overrides;
 }
 
-/** Clips the largest texts until the entries fit; the cap is the same for all, so small ones stay whole. */
+/** Clips the largest texts until the entries fit; the cap is the same for all, so small ones stay whole. What is to be
+ *  kept is clipped only when there is no other way. */
 export function clipToFit(entries: WindowEntry[], budgetTokens: number): Overrides {
+  const overrides = clipAbove(entries, budgetTokens, false);
+  const fits = estimateEntries(applyOverrides(entries, overrides)) <= budgetTokens;
+  return fits || entries.every(({ keep }) => keep.length === 0) ? overrides : clipAbove(entries, budgetTokens, true);
+}
+
+function clipAbove(entries: WindowEntry[], budgetTokens: number, withKept: boolean): Overrides {
   const overrides: Overrides = new Map();
   let cap = budgetTokens;
   while (estimateEntries(applyOverrides(entries, overrides)) > budgetTokens && cap > MIN_CLIP_TOKENS) {
     cap = Math.max(MIN_CLIP_TOKENS, Math.floor(cap * 0.7));
     for (const entry of entries) {
-      const shorter = clipMessage(entry, cap);
+      const shorter = clipMessage(entry, cap, withKept);
       if (shorter) overrides.set(entry.seq, shorter);
     }
   }
@@ -110,8 +117,9 @@ function withoutImages(parts: (ModelText | ModelImage)[], id: string): (ModelTex
 }
 
 /** Null when nothing in it is longer than the cap, or when it must stay as it is (a reply may be signed). */
-function clipMessage(entry: WindowEntry, capTokens: number): ModelMessage | null {
+function clipMessage(entry: WindowEntry, capTokens: number, withKept = false): ModelMessage | null {
   const { message, id } = entry;
+  const kept = withKept ? [] : entry.keep;
   if (message.role === "assistant") return null;
   if (message.role === "user" && typeof message.content === "string") {
     return estimateTokens(message.content) > capTokens
@@ -119,11 +127,11 @@ function clipMessage(entry: WindowEntry, capTokens: number): ModelMessage | null
       : null;
   }
   const parts = message.content as (ModelText | ModelImage)[];
-  const isLong = (part: ModelText | ModelImage): boolean =>
-    part.type === "text" && estimateTokens(part.text) > capTokens;
+  const isLong = (part: ModelText | ModelImage, index: number): boolean =>
+    part.type === "text" && !kept.includes(index) && estimateTokens(part.text) > capTokens;
   if (!parts.some(isLong)) return null;
-  const content = parts.map((part) =>
-    part.type === "text" && isLong(part) ? { ...part, text: clipText(part.text, capTokens, id) } : part,
+  const content = parts.map((part, index) =>
+    part.type === "text" && isLong(part, index) ? { ...part, text: clipText(part.text, capTokens, id) } : part,
   );
   return { ...message, content } as ModelMessage;
 }

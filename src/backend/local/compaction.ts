@@ -22,7 +22,8 @@ import type { LocalContext } from "./context.ts";
 import { getConversationRow } from "./conversations.ts";
 import { newMessageId } from "./ids.ts";
 import { yieldFromOtherRuns } from "./input.ts";
-import { insertMessage } from "./messages.ts";
+import { collectKept, withoutKept } from "./kept.ts";
+import { insertMessage, type MessageMeta } from "./messages.ts";
 import { FALLBACK_WINDOW, type ModelConfig, resolveConfig } from "./model-config.ts";
 import { forgetPrompt } from "./prompt.ts";
 import { parseStored } from "./stored-json.ts";
@@ -35,6 +36,8 @@ const DEFAULT_PERCENTAGE = 0.3;
 const ENOUGH_SHARE = 0.8;
 /** What a summary may take. */
 const SUMMARY_TOKENS = 1_500;
+/** The part of the room that texts of skills from before the cut may take. */
+const KEPT_SHARE = 0.3;
 /** What the user's last request may take beside it. */
 const REQUEST_TOKENS = 1_000;
 const SHRUNK = "Long messages, older tool outputs and images were shortened; nothing was summarised.";
@@ -172,7 +175,12 @@ async function summariseOlder(
   // Asked for by a person, a short conversation is summarised whole rather than not at all.
   const cut = wanted === 0 && request.trigger === "manual" ? unanswered : wanted;
   const kept = entries.slice(cut);
-  const clipped = clipToFit(kept, Math.max(256, room - SUMMARY_TOKENS));
+  const fromSeq = kept[0]?.seq ?? (entries.at(-1)?.seq ?? 0) + 1;
+  const skills =
+    cut === 0
+      ? ""
+      : collectKept(context, request.key, { beforeSeq: fromSeq, maxTokens: Math.floor(room * KEPT_SHARE) });
+  const clipped = clipToFit(kept, Math.max(256, room - SUMMARY_TOKENS - estimateTokens(skills)));
   const overrides: Overrides = new Map([...plan.shrunk, ...clipped]);
   for (const entry of entries.slice(0, cut)) overrides.delete(entry.seq);
   const keptTokens = Math.ceil(estimateEntries(applyOverrides(kept, clipped)) * density);
@@ -194,12 +202,12 @@ async function summariseOlder(
   });
   const asked = isMidTurn(entries) && !kept.some(isRequest) ? latestRequest(context, request.key) : null;
   const summary = { ...written, text: asked ? `${written.text}\n\n${asked}` : written.text };
-  const after = config.fixedTokens + keptTokens + estimateTokens(summary.text);
+  const after = config.fixedTokens + keptTokens + estimateTokens(summary.text) + estimateTokens(skills);
   const stats = makeStats(request, window, { before: plan.before, after, count: kept.length + 1 });
   const messageId = newMessageId();
   recordWindow(context, request, window, {
-    fromSeq: kept[0]?.seq ?? (entries.at(-1)?.seq ?? 0) + 1,
-    summary: { id: messageId, text: summary.text },
+    fromSeq,
+    summary: { id: messageId, text: summary.text, skills },
     overrides,
     stats,
   });
@@ -213,29 +221,37 @@ function isMidTurn(entries: WindowEntry[]): boolean {
   return last?.role === "toolResult";
 }
 
-function isRequest({ message, isSummary }: WindowEntry): boolean {
-  return message.role === "user" && !isSummary && requestText(message.content) !== "";
+function isRequest({ message, isSummary, keep }: WindowEntry): boolean {
+  return message.role === "user" && !isSummary && requestText(withoutKept(message, keep).content) !== "";
 }
 
 /** What the user asked for last, when a long turn has pushed it out of the window: no summary may lose the task. */
 function latestRequest(context: LocalContext, key: string): string | null {
   const rows = context.db
     .query(
-      `SELECT id, body FROM messages WHERE conversation_key = ? AND kind = 'message' AND role = 'user'
+      `SELECT id, body, meta FROM messages WHERE conversation_key = ? AND kind = 'message' AND role = 'user'
        ORDER BY seq DESC LIMIT 20`,
     )
-    .all(key) as { id: string; body: string }[];
-  for (const { id, body } of rows) {
-    const text = requestText(parseStored<ModelUserMessage>(body, id).content);
+    .all(key) as { id: string; body: string; meta: string }[];
+  for (const { id, body, meta } of rows) {
+    const { keep = [] } = parseStored<MessageMeta>(meta, id);
+    const text = requestText(withoutKept(parseStored<ModelUserMessage>(body, id), keep).content);
     if (text) return `What the user asked last, word for word:\n${clipText(text, REQUEST_TOKENS, id)}`;
   }
   return null;
 }
 
+interface NewSummary {
+  id: string;
+  text: string;
+  /** For the model only; empty when there are none. */
+  skills: string;
+}
+
 interface NewWindow {
   /** First message kept; null keeps the present window's extent and summary. */
   fromSeq: number | null;
-  summary: { id: string; text: string } | null;
+  summary: NewSummary | null;
   overrides: Overrides;
   stats: CompactionStats;
 }
@@ -276,17 +292,15 @@ function recordWindow(
   });
 }
 
-function insertSummary(
-  context: LocalContext,
-  key: string,
-  summary: { id: string; text: string },
-  stats: CompactionStats,
-): number {
+function insertSummary(context: LocalContext, key: string, summary: NewSummary, stats: CompactionStats): number {
+  const alert = renderAlert(summary.text, stats, context.isoNow());
+  const parts = [alert, summary.skills].map((text) => ({ type: "text" as const, text }));
+
   return insertMessage(context, key, {
     id: summary.id,
     kind: "summary",
-    meta: { compaction: { summary: summary.text, stats } },
-    body: { role: "user", content: renderAlert(summary.text, stats, context.isoNow()), timestamp: context.now() },
+    meta: { compaction: { summary: summary.text, stats }, ...(summary.skills !== "" && { keep: [1] }) },
+    body: { role: "user", content: summary.skills === "" ? alert : parts, timestamp: context.now() },
   });
 }
 

@@ -11,6 +11,7 @@ import { assertFence } from "@/store/leases.ts";
 import type { LocalContext } from "./context.ts";
 import { ensureConversationRow } from "./conversations.ts";
 import { newMessageId } from "./ids.ts";
+import { withoutKept } from "./kept.ts";
 import { insertMessage, listPendingCalls, type MessageMeta, type PendingCall } from "./messages.ts";
 import { type MemoryUpdate, noteMemoryUpdate } from "./prompt.ts";
 import { closeRun, insertRun, isRunAlive, listActiveRuns, type RunRow, recoverDeadRuns } from "./runs.ts";
@@ -141,14 +142,19 @@ function storeUser(context: LocalContext, run: RunRow, input: UserInput): void {
       ? wrap(input.content)
       : toModelParts(input.content).map((part) => (part.type === "text" ? { ...part, text: wrap(part.text) } : part));
   const body = { role: "user" as const, content, timestamp: context.now() };
+  const keep = typeof input.content === "string" ? [] : keptParts(input.content);
   insertMessage(context, run.conversation_key, {
     id: newMessageId(),
     runId: run.id,
     ...(input.otid !== undefined && { otid: input.otid }),
-    meta: isSystem ? { system: true } : {},
+    meta: { ...(isSystem && { system: true as const }), ...(keep.length > 0 && { keep }) },
     body,
   });
-  if (!isSystem) nameConversation(context, run.conversation_key, body);
+  if (!isSystem) nameConversation(context, run.conversation_key, withoutKept(body, keep));
+}
+
+function keptParts(content: ContentPart[]): number[] {
+  return content.flatMap((part, index) => (part.type === "text" && part.keep ? [index] : []));
 }
 
 function toModelParts(content: string | ContentPart[]): (ModelText | ModelImage)[] {

@@ -19,6 +19,8 @@ export interface MessageMeta {
   stdout?: string[];
   stderr?: string[];
   compaction?: { summary: string; stats: CompactionStats };
+  /** Positions of parts that nobody typed: instructions a compaction keeps. */
+  keep?: number[];
   /** Call ids we replaced: ours → the model's. */
   repairedCallIds?: Record<string, string>;
 }

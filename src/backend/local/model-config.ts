@@ -54,7 +54,7 @@ export async function resolveConfig(
   const ref = { agentId: conversation.agent_id, conversationId: conversation.id };
   const mayChange = beginsTurn({ messages: body.messages ?? [] });
   const prompt = body.override_system ?? (await resolvePrompt(context, ref, agent, { mayChange }));
-  const system = [prompt, renderSkills(body.client_skills ?? [])].filter(Boolean).join("\n\n");
+  const system = [prompt, renderSkills(body.client_skills ?? [], body.client_skills_note)].filter(Boolean).join("\n\n");
   const tools = body.client_tools ?? [];
   return {
     adapter,

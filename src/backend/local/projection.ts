@@ -64,6 +64,10 @@ export function projectMessage(stored: StoredMessage): Message[] {
   if (body.role === "user") {
     if (meta.system) return [{ ...common, message_type: "system_message", content: noteText(body.content) }];
     const content = typeof body.content === "string" ? body.content : toContentParts(body.content);
+    for (const index of meta.keep ?? []) {
+      const part = typeof content === "string" ? undefined : content[index];
+      if (part?.type === "text") part.keep = true;
+    }
     return [{ ...common, message_type: "user_message", content }];
   }
   if (body.role === "assistant") return projectReply(stored, body);

@@ -158,8 +158,8 @@ function warn(context: LocalContext, agent: AgentState, error: unknown): void {
 }
 
 /** The block behind the system prompt that lists what the client can load: one tree per folder, each skill with the
- *  first line of its description. Empty when there are none. */
-export function renderSkills(skills: ClientSkill[]): string {
+ *  first line of its description. `note` says what is missing. Empty when there are none. */
+export function renderSkills(skills: ClientSkill[], note?: string): string {
   const byName = new Map(skills.map((skill) => [skill.name, skill]));
   if (byName.size === 0) return "";
   const byRoot = new Map<string, ClientSkill[]>();
@@ -170,6 +170,7 @@ export function renderSkills(skills: ClientSkill[]): string {
   const trees = [...byRoot.entries()]
     .sort(([a], [b]) => compare(a, b))
     .map(([root, members]) => [root, ...renderTree(members)].join("\n"));
+  if (note) trees.push(note);
   return `<available_skills>\n${trees.join("\n\n")}\n</available_skills>`;
 }
 

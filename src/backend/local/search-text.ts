@@ -3,6 +3,7 @@
 import { stripReminders } from "@/backend/content.ts";
 import type { ModelMessage } from "@/backend/model.ts";
 import type { SearchHit } from "@/backend/wire.ts";
+import { withoutKept } from "./kept.ts";
 import type { MessageMeta } from "./messages.ts";
 import { toWireCall } from "./projection.ts";
 
@@ -22,7 +23,8 @@ export function searchableText(
 function rolesText(body: ModelMessage, meta: MessageMeta): { role: SearchHit["role"]; text: string } {
   if (meta.compaction) return { role: "summary", text: meta.compaction.summary };
   if (body.role === "user") {
-    const parts = typeof body.content === "string" ? [{ type: "text" as const, text: body.content }] : body.content;
+    const { content } = withoutKept(body, meta.keep ?? []);
+    const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
     const texts = parts.map((part) => (part.type === "text" ? stripReminders(part.text).trim() : ""));
     return { role: "user", text: texts.filter(Boolean).join("\n") };
   }

@@ -6,6 +6,7 @@ import { type ModelMessage, type ModelUsage, type ModelUserMessage, ProviderErro
 import type { CompactionStats } from "@/backend/wire.ts";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { clip, cutMiddle } from "@/lib/text.ts";
+import { withoutKept } from "./kept.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { untilAbort } from "./until-abort.ts";
 import type { WindowEntry } from "./window.ts";
@@ -62,7 +63,7 @@ export function renderAlert(summary: string, stats: CompactionStats, time: strin
 }
 
 export function renderTranscript(entries: WindowEntry[]): string {
-  return entries.map((entry) => renderLine(entry.message)).join("\n");
+  return entries.map(({ message, keep }) => renderLine(withoutKept(message, keep))).join("\n");
 }
 
 /** What a person said in a user message; "" when it only carries notes of the harness. */
@@ -148,7 +149,8 @@ function extractSummary(entries: WindowEntry[]): string {
   const files = new Set<string>();
   let state = "";
   let earlier = "";
-  for (const { message, isSummary } of entries) {
+  for (const { message: whole, isSummary, keep } of entries) {
+    const message = withoutKept(whole, keep);
     if (isSummary) earlier = alertText(plainText((message as ModelMessage & { role: "user" }).content));
     else if (message.role === "user") {
       const text = requestText(message.content);

@@ -20,6 +20,8 @@ export interface WindowEntry {
   id: string;
   isSummary: boolean;
   interrupted: boolean;
+  /** Positions of parts that stay whole as long as anything else can be made shorter. */
+  keep: readonly number[];
   /** Already replaced by the window's shorter form. */
   message: ModelMessage;
   /** Estimate, made once. */
@@ -108,10 +110,13 @@ function stillThere(context: LocalContext, key: string, cached: CachedWindow): b
 
 function loadSummary(context: LocalContext, row: WindowRow | null): WindowEntry[] {
   if (!row?.summary_seq) return [];
-  const summary = context.db.query("SELECT seq, id, body FROM messages WHERE seq = ?").get(row.summary_seq) as {
+  const summary = context.db
+    .query("SELECT seq, id, body, json_extract(meta, '$.keep') AS keep FROM messages WHERE seq = ?")
+    .get(row.summary_seq) as {
     seq: number;
     id: string;
     body: string;
+    keep: string | null;
   } | null;
   if (!summary) return [];
   const message = parseStored<ModelMessage>(summary.body, summary.id);
@@ -121,6 +126,7 @@ function loadSummary(context: LocalContext, row: WindowRow | null): WindowEntry[
       id: summary.id,
       isSummary: true,
       interrupted: false,
+      keep: parsePositions(summary.keep),
       message,
       tokens: estimateMessage(message),
     },
@@ -130,11 +136,19 @@ function loadSummary(context: LocalContext, row: WindowRow | null): WindowEntry[
 function loadEntries(context: LocalContext, key: string, row: WindowRow | null, fromSeq: number): WindowEntry[] {
   const rows = context.db
     .query(
-      `SELECT m.seq, m.id, m.interrupted, coalesce(o.body, m.body) AS body FROM messages m
+      `SELECT m.seq, m.id, m.interrupted, coalesce(o.body, m.body) AS body,
+         CASE m.role WHEN 'user' THEN json_extract(m.meta, '$.keep') END AS keep
+       FROM messages m
        LEFT JOIN window_overrides o ON o.window_id = ? AND o.seq = m.seq
        WHERE m.conversation_key = ? AND m.kind = 'message' AND m.seq >= ? ORDER BY m.seq`,
     )
-    .all(row?.id ?? -1, key, fromSeq) as { seq: number; id: string; interrupted: number; body: string }[];
+    .all(row?.id ?? -1, key, fromSeq) as {
+    seq: number;
+    id: string;
+    interrupted: number;
+    body: string;
+    keep: string | null;
+  }[];
   return rows.map((found) => {
     const message = parseStored<ModelMessage>(found.body, found.id);
     return {
@@ -142,10 +156,15 @@ function loadEntries(context: LocalContext, key: string, row: WindowRow | null, 
       id: found.id,
       isSummary: false,
       interrupted: found.interrupted === 1,
+      keep: parsePositions(found.keep),
       message,
       tokens: estimateMessage(message),
     };
   });
+}
+
+function parsePositions(json: string | null): number[] {
+  return json === null ? [] : (JSON.parse(json) as number[]);
 }
 
 function remember(context: LocalContext, key: string, cached: CachedWindow): void {

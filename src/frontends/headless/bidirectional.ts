@@ -17,7 +17,7 @@ import { answerControl, type ControlState } from "./control.ts";
 import { askClient } from "./permission-requests.ts";
 import { ClientRequests } from "./requests.ts";
 import { turnResultBody } from "./result.ts";
-import { type HeadlessIo, type HeadlessRun, turnInput } from "./run.ts";
+import { type HeadlessIo, type HeadlessRun, turnInput, withPreLoaded } from "./run.ts";
 import { ControlReplySchema, ControlRequestLineSchema, type LineBody, UserLineSchema } from "./schema.ts";
 
 /** Returns at the end of stdin, when the queue is empty, or when told to stop. */
@@ -116,7 +116,7 @@ class DuplexSession {
     const { session } = this.#state;
     const turn = this.#app.engine.submit({
       ...turnInput(session, this.#options),
-      content: batch.content,
+      content: withPreLoaded(this.#options, batch.content),
       approver: this.#requests.closed ? "nobody" : "front_end",
       automatic: batch.automatic,
       ...(batch.tools && { tools: batch.tools }),

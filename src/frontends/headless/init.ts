@@ -36,14 +36,14 @@ export function sandboxFacts({ services }: Pick<App, "services">) {
 
 /** Features clients of other versions ask about. */
 export function featureFlags(
-  { memories, reflection }: Pick<App, "memories" | "reflection">,
+  { memories, reflection, skills }: Pick<App, "memories" | "reflection" | "skills">,
   { agent }: Pick<Session, "agent">,
   options: HeadlessOptions,
 ) {
   const choice = memories === null ? null : reflection.choice(agent.id);
   return {
     memfs_enabled: memories !== null,
-    skill_sources: [],
+    skill_sources: [...skills.sources],
     system_info_reminder_enabled: options.systemInfoReminder,
     reflection_trigger: choice?.trigger ?? "off",
     reflection_step_count: choice && choice.trigger !== "off" ? choice.stepCount : 0,

@@ -47,6 +47,12 @@ export function toLines(event: EngineEvent, { partial, now }: LineOptions): Line
     }
     case "tool_finished":
       return toolFinished(event.call, event.result, event.durationMs, date());
+    case "context_added": {
+      const { otid, content } = event;
+      const parts = content.map(({ text }) => ({ type: "text" as const, text }));
+      const id = `user-${otid}`;
+      return [{ type: "message", message_type: "user_message", id, date: date(), otid, content: parts, uuid: otid }];
+    }
     case "retry":
       return [
         {

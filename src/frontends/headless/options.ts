@@ -19,5 +19,7 @@ export interface HeadlessOptions {
   stdin: "auto" | "wait" | "never";
   dryRun: boolean;
   systemInfoReminder: boolean;
+  /** Ids of skills whose texts go with the first message. */
+  preLoadSkills: readonly string[];
   limits: TurnLimits;
 }

@@ -5,6 +5,7 @@ import type { App } from "@/app.ts";
 import type { ContentPart } from "@/backend/wire.ts";
 import type { TurnInput, TurnResult } from "@/engine/events.ts";
 import { LettaError } from "@/lib/errors.ts";
+import type { PreLoaded } from "@/skills/pre-load.ts";
 import { initLine, toolNames } from "./init.ts";
 import type { LineStream } from "./line-stream.ts";
 import type { HeadlessOptions } from "./options.ts";
@@ -27,7 +28,11 @@ export interface HeadlessIo {
 }
 
 /** The options with the prompt that was read; null when none is needed. */
-export type HeadlessRun = HeadlessOptions & { content: string | ContentPart[] | null };
+export type HeadlessRun = HeadlessOptions & {
+  content: string | ContentPart[] | null;
+  /** Texts that go with the first message. Null: none, or they have gone. */
+  preLoaded?: PreLoaded | null;
+};
 
 /** Returns the exit code. Throws what fails before the first turn; the caller makes the result of it. */
 export async function runHeadless(app: App, run: HeadlessRun, io: HeadlessIo): Promise<number> {
@@ -36,6 +41,10 @@ export async function runHeadless(app: App, run: HeadlessRun, io: HeadlessIo): P
   if (run.dryRun) return printDryRun(app, plan, run, io);
   const session = await openSession(app, plan);
   io.session = session;
+  if (run.preLoadSkills.length > 0) {
+    const { preLoadSkills } = await import("@/skills/pre-load.ts");
+    run.preLoaded = await preLoadSkills(app.skills, app.agentSkills.place(session.agent), run.preLoadSkills);
+  }
   app.sessionHooks.begin(session);
   io.lines.sessionId = session.ephemeral ? "ephemeral" : session.agent.id;
   await io.output.line(initLine(app, session, run));
@@ -49,19 +58,32 @@ export async function runHeadless(app: App, run: HeadlessRun, io: HeadlessIo): P
 }
 
 /** What every turn of a session is submitted with. */
-export function turnInput(session: Session, options: HeadlessOptions): Omit<TurnInput, "content" | "approver"> {
+export function turnInput(session: Session, options: HeadlessRun): Omit<TurnInput, "content" | "approver"> {
   return {
     agentId: session.agent.id,
     conversationId: session.conversation.id,
     limits: options.limits,
+    ...(options.preLoaded && { allow: options.preLoaded.allow }),
     ...(session.modelOverride !== undefined && { model: session.modelOverride }),
     ...(session.systemOverride !== undefined && { system: session.systemOverride }),
   };
 }
 
+/** The first message carries what was loaded before it. */
+export function withPreLoaded(run: HeadlessRun, content: TurnInput["content"]): TurnInput["content"] {
+  if (!run.preLoaded?.part || content === null) return content;
+  const { part } = run.preLoaded;
+  run.preLoaded.part = null;
+  return [part, ...(typeof content === "string" ? [{ type: "text" as const, text: content }] : content)];
+}
+
 async function runOnce(app: App, session: Session, run: HeadlessRun, io: HeadlessIo): Promise<number> {
   io.stop.requested.throwIfAborted();
-  const turn = app.engine.submit({ ...turnInput(session, run), content: run.content, approver: "nobody" });
+  const turn = app.engine.submit({
+    ...turnInput(session, run),
+    content: withPreLoaded(run, run.content),
+    approver: "nobody",
+  });
   const abort = () => turn.abort();
   io.stop.requested.addEventListener("abort", abort);
   io.writer.closed.addEventListener("abort", abort);

@@ -123,6 +123,14 @@ const MessageLine = v.union([
     stdout: v.optional(v.array(Text)),
     stderr: v.optional(v.array(Text)),
   }),
+  // What the model is given beside results in the user's name: the texts of skills.
+  messageLine({
+    message_type: v.literal("user_message"),
+    id: Text,
+    date: Text,
+    otid: Text,
+    content: v.array(v.object({ type: v.literal("text"), text: Text })),
+  }),
   messageLine({ message_type: v.literal("stop_reason"), run_id: Text, stop_reason: Text }),
   messageLine({ message_type: v.literal("usage_statistics"), run_id: Text, ...UsageFields }),
   messageLine({

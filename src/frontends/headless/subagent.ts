@@ -94,6 +94,8 @@ export async function startSubagent(context: RootContext): Promise<number> {
       interactive: true,
       // By the names its prompt knows, whatever the model's family.
       ...(launch.tools && { tools: launch.tools, toolset: "default" }),
+      // A list of what it cannot call would only confuse it.
+      ...(launch.tools && !launch.tools.includes("Skill") && { skillSources: [] }),
       systemInfoReminder: false,
       ephemeral: true,
       ...(memory && { memoryScope: { dir: memory.dir, readable: memory.readable } }),
@@ -119,6 +121,7 @@ export async function startSubagent(context: RootContext): Promise<number> {
       stdin: "never",
       dryRun: false,
       systemInfoReminder: false,
+      preLoadSkills: [],
       limits: {
         ...(limits.max_turns !== undefined && { maxTurns: limits.max_turns }),
         ...(limits.timeout_s !== undefined && { timeoutMs: limits.timeout_s * 1000 }),

@@ -2,7 +2,7 @@
 // nobody answered.
 
 import type { Backend, ConversationRef } from "@/backend/backend.ts";
-import { contentText, stripReminders } from "@/backend/content.ts";
+import { contentText, spokenContent, stripReminders } from "@/backend/content.ts";
 import type { Message } from "@/backend/wire.ts";
 import { parseJson } from "@/lib/json.ts";
 import { toPlainLine, toPlainText, truncate, wrap } from "@/lib/terminal-text.ts";
@@ -74,7 +74,7 @@ function formatMessage(message: Message, results: Map<string, string>, options: 
   const { theme, columns } = options;
   switch (message.message_type) {
     case "user_message": {
-      const lines = toPlainText(stripReminders(contentText(message.content)))
+      const lines = toPlainText(stripReminders(contentText(spokenContent(message.content))))
         .trim()
         .split("\n");
       if (lines.length === 1 && lines[0] === "") return [];

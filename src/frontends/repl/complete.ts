@@ -11,7 +11,7 @@ export async function complete(
   commands: readonly ReplCommand[],
   files: () => Promise<readonly string[]>,
 ): Promise<Completion | null> {
-  const command = /^\/([\w:-]*)$/.exec(text.slice(0, cursor));
+  const command = /^\/([\w:./-]*)$/.exec(text.slice(0, cursor));
   if (command && cursor === text.length) return completeCommand(command[1] ?? "", commands, cursor);
   const mention = /(?:^|[\s"'=])@([^\s"'@]*)$/.exec(text.slice(0, cursor));
   if (!mention) return null;

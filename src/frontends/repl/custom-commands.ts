@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { App } from "@/app.ts";
+import { expandPlaceholder, splitWords } from "@/lib/arguments.ts";
 import { escapeDeceptive, toPlainLine, toPlainText } from "@/lib/terminal-text.ts";
 import { shellQuote } from "@/lib/text.ts";
 import type { ReplCommand } from "./commands/command.ts";
@@ -74,7 +75,7 @@ async function expand(command: CustomCommand, args: string, session: ReplSession
   return command.body
     .replace(/!`[^`\n]+`|\$ARGUMENTS|\$[1-9]/g, (token) => {
       if (token.startsWith("!")) return outputs[next++] ?? "";
-      return token === "$ARGUMENTS" ? args : (words[Number(token[1]) - 1] ?? "");
+      return expandPlaceholder(token, args, words);
     })
     .trim();
 }
@@ -113,11 +114,6 @@ async function runPart(script: string, words: string[], { app, ref }: ReplSessio
   // It becomes part of a message.
   const text = toPlainText(output.slice(0, SHELL_OUTPUT_CHARS)).trim();
   return exitCode === 0 ? text : `${text}\n(\`${script}\` ended with exit code ${exitCode})`.trim();
-}
-
-/** Quotes group words, as people expect; nothing else is special. */
-function splitWords(args: string): string[] {
-  return [...args.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? "");
 }
 
 function scan(root: string, source: CustomCommand["source"], prefix = "", depth = 0): CustomCommand[] {

@@ -105,6 +105,8 @@ export class EventRenderer {
       case "tool_finished":
         this.#finishCall(event);
         break;
+      case "context_added":
+        break; // the call's own line says it
       case "retry":
         this.#endFlows();
         this.activity = "Retrying";

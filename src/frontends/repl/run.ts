@@ -18,6 +18,7 @@ import { EXIT_WINDOW_MS } from "./limits.ts";
 import { LineUi } from "./line-ui.ts";
 import { sayMemoryState } from "./memory-notes.ts";
 import { ReplSession } from "./session.ts";
+import { listSkillCommands } from "./skill-commands.ts";
 import { askTrust, farewellLines, headerLines, offerModel, showBackfill } from "./start.ts";
 import { TerminalUi } from "./terminal-ui.ts";
 import { createTheme } from "./theme.ts";
@@ -122,8 +123,10 @@ function handlersOf(session: ReplSession): UiHandlers {
 }
 
 /** The written ones are read when the first `/` is typed, not before. */
-function commandsOf({ app }: ReplSession): readonly ReplCommand[] {
-  return [...COMMANDS, ...listCustomCommands(app).map(toReplCommand)];
+function commandsOf(session: ReplSession): readonly ReplCommand[] {
+  const written = [...COMMANDS, ...listCustomCommands(session.app).map(toReplCommand)];
+  const names = new Set(written.flatMap(({ name, aliases }) => [name, ...(aliases ?? [])]));
+  return [...written, ...listSkillCommands(session).filter(({ name }) => !names.has(name))];
 }
 
 /** Null when the user left instead of choosing. */

@@ -3,8 +3,9 @@
 
 import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
+import { contentText } from "@/backend/content.ts";
 import type { AgentState, ContentPart, Conversation, UsageStatistics } from "@/backend/wire.ts";
-import type { TurnQueue } from "@/engine/queue.ts";
+import { shownText, type TurnQueue } from "@/engine/queue.ts";
 import { describeError } from "@/lib/errors.ts";
 import { toPlainLine, toPlainText, wrap } from "@/lib/terminal-text.ts";
 import type { ReplCommand } from "./commands/command.ts";
@@ -12,10 +13,10 @@ import { findCommand, nearestCommand } from "./commands/registry.ts";
 import { findCustomCommand } from "./custom-commands.ts";
 import type { History } from "./history.ts";
 import { cycleMode } from "./mode.ts";
-import { shownText } from "./prompt-message.ts";
 import { rememberConversation } from "./remember.ts";
 import { EventRenderer } from "./renderer.ts";
 import { ShellMode } from "./shell-mode.ts";
+import { findSkillCommand } from "./skill-commands.ts";
 import { Stats } from "./stats.ts";
 import { SYMBOLS } from "./theme.ts";
 import { TurnRunner } from "./turn-runner.ts";
@@ -119,7 +120,7 @@ export class ReplSession {
         this.#shell.startedAt === null &&
         !this.#command &&
         (this.queue.length === 0 || this.queue.held),
-      queue: () => this.queue.list().map((item) => shownText(item.content)),
+      queue: () => this.queue.list().map(shownText),
       status: () => this.#status(),
       history: () => this.history.entries,
     };
@@ -145,7 +146,8 @@ export class ReplSession {
     if (shell) return this.#submitShell(text);
     if (/^(?:exit|quit)$/i.test(text.trim())) return this.exit();
     const word = /^\/(\S*)\s*([\s\S]*)$/.exec(text);
-    const command = word && (findCommand(word[1] ?? "") ?? findCustomCommand(this.app, word[1] ?? ""));
+    const name = word?.[1] ?? "";
+    const command = word && (findCommand(name) ?? findCustomCommand(this.app, name) ?? findSkillCommand(this, name));
     if (command) return this.#submitCommand(command, word[2]?.trim() ?? "", text);
     // `/usr/bin/x is broken` is a message; `/hlep` is a slip.
     if (word && /^[a-z][a-z0-9:_-]*$/i.test(word[1] ?? "")) {
@@ -156,12 +158,12 @@ export class ReplSession {
   }
 
   /** Queues a message; it goes out as soon as nothing runs. */
-  send(content: string | ContentPart[]) {
-    const text = shownText(content);
+  send(content: string | ContentPart[], about: { shown?: string; allow?: readonly string[] } = {}) {
+    const text = about.shown ?? contentText(content);
     if (this.model === "") {
       return this.#refuse(text, "No model is connected yet: /connect adds one, and the text is kept.");
     }
-    if (!this.queue.enqueue(content))
+    if (!this.queue.enqueue(content, "user", about))
       return this.#refuse(text, "The queue is full; send or drop something first (/queue).");
     this.releaseQueue();
   }

@@ -1,7 +1,6 @@
 // Sends one batch of the queue as a turn and sees it to its end: events to the renderer, questions to the person, and
 // what to do when another process holds the conversation.
 
-import type { ContentPart } from "@/backend/wire.ts";
 import type { EngineEvent, Turn, TurnInput } from "@/engine/events.ts";
 import type { QueueBatch } from "@/engine/queue.ts";
 import { wait } from "@/lib/abort.ts";
@@ -10,7 +9,6 @@ import { plural } from "@/lib/text.ts";
 import { type AskOptions, askApproval } from "./ask-approval.ts";
 import { askBusy } from "./busy.ts";
 import { memoryHead, sayMemoryChanges } from "./memory-notes.ts";
-import { shownText } from "./prompt-message.ts";
 import type { ReplSession } from "./session.ts";
 
 /** How often a busy conversation is tried again while waiting for it. */
@@ -39,19 +37,20 @@ export class TurnRunner {
     this.#announce(batch);
     const memory = memoryHead(session);
     try {
-      await this.#runUntilFree({
+      await this.#runUntilFree(batch, {
         ...session.ref,
         content: batch.content,
         otid: crypto.randomUUID(),
         approver: "front_end",
         automatic: batch.automatic,
+        ...(batch.allow.length > 0 && { allow: batch.allow }),
         ...(session.modelOverride && { model: session.modelOverride }),
         ...(session.systemOverride !== undefined && { system: session.systemOverride }),
         ...(notes.length > 0 && { reminders: notes }),
       });
     } catch (error) {
       session.showError(error);
-      this.#giveBack(batch.content);
+      this.#giveBack(batch);
     } finally {
       this.#sending = null;
     }
@@ -97,25 +96,25 @@ export class TurnRunner {
   #announce(batch: QueueBatch): void {
     const { renderer, ui } = this.session;
     if (batch.automatic) renderer.print([ui.theme.dim("A background task has news for the agent.")], "user");
-    else if (ui.interactive) renderer.print(this.session.echo(shownText(batch.content)), "user");
+    else if (ui.interactive) renderer.print(this.session.echo(batch.shown), "user");
   }
 
   /** A conversation someone else is working in: the user waits for it, goes elsewhere, or takes the message back. */
-  async #runUntilFree(input: TurnInput): Promise<void> {
+  async #runUntilFree(batch: QueueBatch, input: TurnInput): Promise<void> {
     const { session } = this;
     let waiting = false;
     for (;;) {
-      const busy = await this.#runTurn({ ...input, ...session.ref });
+      const busy = await this.#runTurn(batch, { ...input, ...session.ref });
       if (!busy || session.exiting) return;
       if (!waiting) {
         session.showError(busy);
         this.#enter("asking");
         const choice = await askBusy(session.ui);
-        if (choice === "back") return this.#giveBack(input.content);
+        if (choice === "back") return this.#giveBack(batch);
         if (choice === "new") await session.newConversation();
         waiting = choice === "wait";
       }
-      if (waiting && !(await this.#waitAMoment())) return this.#giveBack(input.content);
+      if (waiting && !(await this.#waitAMoment())) return this.#giveBack(batch);
     }
   }
 
@@ -130,7 +129,7 @@ export class TurnRunner {
   }
 
   /** The error when the conversation is busy elsewhere; everything else has been shown. */
-  async #runTurn(input: TurnInput): Promise<LettaError | null> {
+  async #runTurn(batch: QueueBatch, input: TurnInput): Promise<LettaError | null> {
     const { app, ui } = this.session;
     const turn = app.engine.submit(input);
     this.#turn = turn;
@@ -143,7 +142,7 @@ export class TurnRunner {
       else this.#onEvent(event, turn, ended.signal);
       // A hook refused it, nothing was sent: the text is still the user's.
       if (event.type === "turn_ended" && event.result.error?.code === "denied" && event.result.steps === 0)
-        this.#giveBack(input.content);
+        this.#giveBack(batch);
       ui.refresh();
       await ui.drain();
     }
@@ -188,7 +187,7 @@ export class TurnRunner {
     this.session.ui.refresh();
   }
 
-  #giveBack(content: string | ContentPart[] | null): void {
-    this.session.ui.setInput(shownText(content ?? ""));
+  #giveBack({ shown }: QueueBatch): void {
+    this.session.ui.setInput(shown);
   }
 }

@@ -15,6 +15,7 @@ function entries(plan: string): WindowEntry[] {
       id: `msg-${index}`,
       isSummary: token[0] === "s",
       interrupted: false,
+      keep: [],
       message: made,
       tokens: estimateMessage(made),
     };

@@ -19,6 +19,8 @@ import { createReflection } from "@/memory/reflection/service.ts";
 import { createMemorySync } from "@/memory/sync-service.ts";
 import type { ExplainingChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
+import { createAgentSkills } from "@/skills/agent-skills.ts";
+import { createSkills } from "@/skills/service.ts";
 import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
@@ -55,6 +57,25 @@ export async function openTestApp(
   const backend = createLocalBackend({ db, models });
   const services = createToolServices({ env, paths, shadow: null });
   const hooks = createHooks({ settings, trust, services, models });
+  const skills = createSkills({
+    paths,
+    trust,
+    projectRoot: settings.projectRoot,
+    sources: [],
+    extra: null,
+    others: false,
+    watch: false,
+  });
+  const agentSkills = createAgentSkills({
+    skills,
+    paths,
+    cwd: () => cwd,
+    memoryOf: () => null,
+    memoryDir: undefined,
+    retrieveAgent: (id) => backend.retrieveAgent(id),
+    contextWindow: async () => null,
+    onWarning: () => {},
+  });
   const tools = createToolRegistry(builtinTools());
   const close = async () => {
     await services.background.stopAll();
@@ -84,6 +105,8 @@ export async function openTestApp(
     selectTools: ({ interactive }) =>
       tools.select({ toolset: "default", interactive, ...(offered && { only: offered }) }),
     services,
+    skills,
+    agentSkills,
     hooks,
     agentSecrets,
     memories: null,
@@ -130,6 +153,7 @@ export function options(overrides: Partial<HeadlessOptions> = {}): HeadlessOptio
     stdin: "never",
     dryRun: false,
     systemInfoReminder: true,
+    preLoadSkills: [],
     limits: {},
     ...overrides,
   };

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { shownText } from "@/engine/queue.ts";
 import { findCommand } from "@/frontends/repl/commands/registry.ts";
 import { createHistory } from "@/frontends/repl/history.ts";
 import { listFolder, treeLines } from "@/frontends/repl/memory-browser.ts";
 import { sayMemoryChanges, sayMemoryState } from "@/frontends/repl/memory-notes.ts";
-import { shownText } from "@/frontends/repl/prompt-message.ts";
 import { ReplSession } from "@/frontends/repl/session.ts";
 import { createTheme } from "@/frontends/repl/theme.ts";
 import type { Ui } from "@/frontends/repl/ui.ts";
@@ -155,8 +155,9 @@ test("a request about memory goes out as what was typed, with a note that names 
   await world.run("/remember she likes tea");
   await world.run("/init");
   await world.run("/doctor");
-  const sent = world.session.queue.list().map(({ content }) => content);
-  expect(sent.map(shownText)).toEqual(["/remember she likes tea", "/init", "/doctor"]);
+  const queued = world.session.queue.list();
+  const sent = queued.map(({ content }) => content);
+  expect(queued.map(shownText)).toEqual(["/remember she likes tea", "/init", "/doctor"]);
   const notes = sent.map((content) => (Array.isArray(content) && content[0]?.type === "text" ? content[0].text : ""));
   for (const text of notes) {
     expect(text).toStartWith("<system-reminder>\n");

@@ -8,6 +8,9 @@ import type { Decision, EngineEvent, ToolCallInfo, Turn, TurnInput, TurnResult }
 import { TurnQueue } from "@/engine/queue.ts";
 import { LettaError } from "@/lib/errors.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
+import { createAgentSkills } from "@/skills/agent-skills.ts";
+import { createSkills } from "@/skills/service.ts";
+import type { SkillSource } from "@/skills/types.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { NO_SECRET_GUARD } from "@/tools/secret-guard.ts";
@@ -174,6 +177,8 @@ export interface ScriptedAppOptions {
   /** Default: the stand-in. "" = nothing connected. */
   model?: string;
   vars?: Record<string, string>;
+  /** Default: none. */
+  skillSources?: SkillSource[];
 }
 
 export const SELECTION: Selection = {
@@ -204,10 +209,32 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
   const unused = (name: string) => () => {
     throw new LettaError("internal", `the scripted app has no ${name}`);
   };
+  const cwd = options.cwd ?? options.home;
+  const skills = createSkills({
+    paths,
+    trust: { accepts: () => false, revision: 0 },
+    projectRoot: null,
+    sources: options.skillSources ?? [],
+    extra: null,
+    others: true,
+    watch: false,
+  });
+  const agentSkills = createAgentSkills({
+    skills,
+    paths,
+    cwd: () => cwd,
+    memoryOf: () => null,
+    memoryDir: undefined,
+    retrieveAgent: async () => agent,
+    contextWindow: async () => MODEL.max_context_window,
+    onWarning: () => {},
+  });
   const parts = {
     env,
     paths,
-    cwd: options.cwd ?? options.home,
+    cwd,
+    skills,
+    agentSkills,
     serverKey: "local:test",
     settings: {
       user,

@@ -12,6 +12,8 @@ export interface ReplCommand {
   echo?(args: string): string;
   /** It sends a message that is shown as what was typed: the line is not shown twice. */
   isMessage?: boolean;
+  /** The bundled skill it stands in front of. */
+  skill?: string;
   /** May run while a turn does. Others are refused then, and what was typed is kept. */
   whileBusy?: boolean;
   /** Throws LettaError for what the user should read. */

@@ -4,6 +4,7 @@ import { doctorPrompt, initPrompt, rememberPrompt } from "@/memory/prompts.ts";
 import { describeGit, summariseGit } from "@/reminders/git-summary.ts";
 import { requireMemory } from "../memory-scope.ts";
 import { promptMessage } from "../prompt-message.ts";
+import type { ReplSession } from "../session.ts";
 import type { ReplCommand } from "./command.ts";
 
 export const init: ReplCommand = {
@@ -14,7 +15,7 @@ export const init: ReplCommand = {
     const { memory: memoryDir } = requireMemory(session).places;
     const { cwd, env } = session.app;
     const git = describeGit(await summariseGit(cwd, env, { commits: 10 }));
-    session.send(promptMessage(typed("/init", args), initPrompt({ memoryDir, cwd, git })));
+    ask(session, typed("/init", args), initPrompt({ memoryDir, cwd, git }));
   },
 };
 
@@ -25,7 +26,7 @@ export const remember: ReplCommand = {
   isMessage: true,
   run(args, session) {
     const { memory: memoryDir } = requireMemory(session).places;
-    session.send(promptMessage(typed("/remember", args), rememberPrompt({ memoryDir, text: args })));
+    ask(session, typed("/remember", args), rememberPrompt({ memoryDir, text: args }));
   },
 };
 
@@ -39,10 +40,14 @@ export const doctor: ReplCommand = {
     const named = await nameSkills(memory);
     if (named) session.say(`Named skills after their folders: ${named.paths.join(", ")} (${named.oid.slice(0, 7)})`);
     const findings = await examineMemory(memory);
-    session.send(promptMessage(typed("/doctor", args), doctorPrompt({ memoryDir: memory.places.memory, findings })));
+    ask(session, typed("/doctor", args), doctorPrompt({ memoryDir: memory.places.memory, findings }));
   },
 };
 
 function typed(command: string, args: string): string {
   return args === "" ? command : `${command} ${args}`;
+}
+
+function ask(session: ReplSession, shown: string, note: string): void {
+  session.send(promptMessage(shown, note), { shown });
 }

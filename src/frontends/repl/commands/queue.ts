@@ -1,3 +1,4 @@
+import { shownText } from "@/engine/queue.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { toPlainLine, truncate } from "@/lib/terminal-text.ts";
 import { plural } from "@/lib/text.ts";
@@ -15,8 +16,8 @@ export const queue: ReplCommand = {
     if (number !== undefined && !item) throw new LettaError("usage", `There is no queued message ${number}`);
     switch (verb) {
       case "list": {
-        const rows = waiting.list().map(({ content }, index) => {
-          const shown = typeof content === "string" ? content : "[message with images]";
+        const rows = waiting.list().map((queued, index) => {
+          const shown = queued.shown ?? (typeof queued.content === "string" ? queued.content : "[message with images]");
           return truncate(`  ${index + 1}. ${toPlainLine(shown)}`, session.ui.columns() - 1);
         });
         const held = waiting.held ? " Held: Enter sends them." : "";
@@ -30,8 +31,12 @@ export const queue: ReplCommand = {
         return session.say("Dropped.");
       case "edit":
         if (!item) break;
-        if (text) waiting.edit(item.id, text.trim());
-        else if (typeof item.content === "string" && waiting.remove(item.id)) session.ui.setInput(item.content);
+        if (text) {
+          waiting.edit(item.id, text.trim());
+          return;
+        }
+        if (item.shown === undefined && typeof item.content !== "string") return;
+        if (waiting.remove(item.id)) session.ui.setInput(shownText(item));
         return;
       case "clear":
         return session.say(`${plural(waiting.clear().length, "message")} dropped.`);

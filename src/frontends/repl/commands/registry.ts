@@ -30,6 +30,8 @@ import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
 import { search } from "./search.ts";
 import { secret } from "./secret.ts";
+import { skillCreator } from "./skill-creator.ts";
+import { skills } from "./skills.ts";
 import { sleeptime } from "./sleeptime.ts";
 import { steer } from "./steer.ts";
 import { toolset } from "./toolset.ts";
@@ -68,6 +70,8 @@ export const COMMANDS: readonly ReplCommand[] = [
   permissions,
   mode,
   hooks,
+  skills,
+  skillCreator,
   secret,
   queue,
   steer,
