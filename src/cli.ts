@@ -36,8 +36,10 @@ export function rewriteAliases(argv: string[]): string[] {
   return argv;
 }
 
-/** Takes `--backend X` and `--backend=X` out of argv, wherever they stand before `--`. The last one wins. */
+/** Takes `--backend X` and `--backend=X` out of argv, wherever they stand before `--`. The last one wins. What follows
+ *  `script` belongs to the script. */
 export function takeBackend(argv: string[]): { backend?: BackendKind; rest: string[] } {
+  if (argv[0] === "script") return { rest: argv };
   const rest: string[] = [];
   let backend: BackendKind | undefined;
   for (let index = 0; index < argv.length; index++) {

@@ -17,6 +17,7 @@ test.each([
   [["agents", "list", "--backend", "local"], { backend: "local", rest: ["agents", "list"] }],
   [["--backend=cloud", "-p", "x"], { backend: "api", rest: ["-p", "x"] }],
   [["-p", "--", "--backend", "x"], { rest: ["-p", "--", "--backend", "x"] }],
+  [["script", "x.ts", "--backend"], { rest: ["script", "x.ts", "--backend"] }],
 ] as const)("%j", (argv, expected) => expect(takeBackend([...argv])).toEqual(expected as never));
 
 test.each([

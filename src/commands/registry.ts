@@ -49,6 +49,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: "Check store, settings, keys and helpers; repair what is safe",
     load: () => import("./doctor.ts"),
   },
+  script: { summary: "Run a skill's script with the built-in Bun", load: () => import("./script.ts") },
   completion: { summary: "Print a completion script for bash, zsh or fish", load: () => import("./completion.ts") },
   help: { summary: "Explain letta, or one command", load: () => import("./help.ts") },
   version: { summary: "Show the version", load: () => import("./version.ts") },

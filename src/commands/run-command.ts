@@ -15,6 +15,8 @@ export interface AnyCommand {
   subCommands?: unknown;
   /** Name of the sub-command used when none is given. */
   default?: unknown;
+  /** What follows its name is another program's: it reaches `run` unread, as `rawArgs`. */
+  passThrough?: boolean;
   run?: (context: never) => unknown;
 }
 
@@ -41,7 +43,8 @@ export async function runCommand(
     if (found) return runCommand([...path, found.name], found.command, argv.toSpliced(index, 1), data);
     if (index === 0 && typed !== "help" && !command.run) throw unknownCommand(path, typed!, [...subCommands.keys()]);
   }
-  if (argv.some((token) => token === "--help" || token === "-h") || argv[0] === "help") {
+  const own = command.passThrough ? argv.slice(0, 1) : argv;
+  if (own.some((token) => token === "--help" || token === "-h") || argv[0] === "help") {
     return showHelp(path, command, data);
   }
   const fallback = await defaultCommand(command, subCommands);
@@ -50,7 +53,7 @@ export async function runCommand(
     if (argv.length > 0) throw unknownFlag(path, argv[0]!, {});
     return showHelp(path, command, data);
   }
-  const args = parseCommandArgs(path, await argsOf(command), argv);
+  const args = parseCommandArgs(path, await argsOf(command), own);
   // The context is what citty hands to `run`; `never` only forgets the type of the arguments.
   const result = await command.run({ rawArgs: argv, args, cmd: command, data } as never);
   return typeof result === "number" ? result : 0;
