@@ -67,7 +67,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       const policy = makePolicy(mode, backend, command.memory === undefined ? [] : [command.memory]);
       if (backend.name === "bwrap") {
         for (const path of policy.absent) {
-          placeholders.hold(path);
+          placeholders.hold(path, policy.absentFiles.includes(path) ? "file" : "directory");
           held.push(path);
         }
       }

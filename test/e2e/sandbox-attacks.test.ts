@@ -149,6 +149,39 @@ echo x > ../tree/.git; rm ../tree/.git; mkdir ../../bare.git/hooks; echo x > ../
     expect(readdirSync(join(home.workdir, "bare.git")).sort()).toEqual(["HEAD", "objects", "refs"]);
   });
 
+  test("a linked worktree keeps what leads to its repository, and no git directory gets settings it had not", async () => {
+    const tree = "work/.git/worktrees/tree";
+    using home = sandboxWorld({
+      "work/.git/config": "[extensions]\n\tworktreeConfig = true\n",
+      ...{ [`${tree}/HEAD`]: "ref: refs/heads/tree\n", [`${tree}/commondir`]: "../..\n" },
+      [`${tree}/gitdir`]: "../../../../tree/.git\n",
+      ...{ "work/lib/.git/HEAD": "", "work/lib/.git/config": "[extensions]\n\tworktreeConfig = true\n" },
+      "work/src/try.sh": `cp -r .git src/evil; echo '[core] fsmonitor = touch $OUT/ran' >> src/evil/config
+tree=.git/worktrees/tree
+echo ../../../src/evil > $tree/commondir; echo x > $tree/gitdir; echo x > $tree/config.worktree; rm $tree/commondir
+mkdir new; echo ../../../src/evil > new/commondir; mv -T new/commondir $tree/commondir
+mv $tree .git/worktrees/other && mkdir -p $tree && echo ../../../src/evil > $tree/commondir
+mv .git/worktrees .git/other && mkdir -p $tree && echo ../../../src/evil > $tree/commondir
+for git in .git lib/.git; do
+echo x > $git/config.worktree; echo x > $git/new; mv $git/new $git/config.worktree; mkdir -p $git/modules/x
+rm -f $git/new; done; rm -rf new src/evil; git --git-dir=.git rev-parse --git-dir`,
+    });
+    // A killed run left its hold behind.
+    writeFileSync(join(home.workdir, "lib/.git/config.worktree"), "", { mode: 0o444 });
+    const { results } = await confined(home, ["bash src/try.sh", "bash src/try.sh"]);
+    const git = join(home.workdir, ".git");
+    expect(readFileSync(join(home.path, tree, "commondir"), "utf8")).toBe("../..\n");
+    expect(readFileSync(join(home.path, tree, "gitdir"), "utf8")).toBe("../../../../tree/.git\n");
+    expect(readdirSync(join(home.path, tree)).sort()).toEqual(["HEAD", "commondir", "gitdir"]);
+    expect(readdirSync(join(git, "worktrees"))).toEqual(["tree"]);
+    expect(readdirSync(git).sort()).toEqual(["HEAD", "config", "hooks", "worktrees"]);
+    expect(readdirSync(join(home.workdir, "lib/.git")).filter((name) => /^(?:config|modules)/.test(name))).toEqual(
+      // Landlock needs no hold of its own, and so finds none to take away.
+      existsSync(join(home.workdir, "lib/.git/config.worktree")) ? ["config", "config.worktree"] : ["config"],
+    );
+    expect(results.join("\n")).not.toContain("unknown error occurred while reading");
+  });
+
   test("the top does not become a repository, and a new one below it is told", async () => {
     using home = sandboxWorld({
       "work/src/try.sh": `mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\nfsmonitor=touch x\n' > config

@@ -1,5 +1,15 @@
 import { expect, onTestFinished, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend } from "@/sandbox/launch.ts";
@@ -73,11 +83,27 @@ test("without a backend commands run as always, or not at all", () => {
 test("absent names are held while any command needs them", () => {
   const { sandbox, work, command } = make();
   const [one, two] = [sandbox.confine(command), sandbox.confine(command)];
-  expect(readdirSync(work).sort()).toEqual([".envrc", ".git", ".letta", ".mcp.json"]);
+  expect(readdirSync(work)).toContain(".letta");
+  expect([statSync(join(work, ".vscode")).isDirectory(), statSync(join(work, ".git/config.worktree")).size]).toEqual([
+    true,
+    0,
+  ]);
   one?.release();
   expect(existsSync(join(work, ".letta"))).toBe(true);
   two?.release();
   expect(readdirSync(work)).toEqual([".git"]);
+  expect(existsSync(join(work, ".git/config.worktree"))).toBe(false);
+});
+
+test("a held directory somebody outside uses becomes an ordinary one", () => {
+  const { sandbox, work, command } = make();
+  const confined = sandbox.confine(command);
+  const letta = join(work, ".letta");
+  chmodSync(letta, 0o755);
+  writeFileSync(join(letta, "settings.local.json"), "{}");
+  chmodSync(letta, 0o555);
+  confined?.release();
+  expect([statSync(letta).mode & 0o777, readdirSync(letta)]).toEqual([0o755, ["settings.local.json"]]);
 });
 
 test("what was put under a held name stays, and so does an empty directory of somebody else", () => {
