@@ -12,6 +12,7 @@ import { scanWorkspace, type WorkspaceScan } from "./workspace-scan.ts";
 /** More submodules, worktrees or included files are not looked at. */
 const MAX_PLACES = 1000;
 const MAX_CONFIGS = 32;
+const MAX_CONFIG_BYTES = 1 << 20;
 const MAX_INDEX_BYTES = 64 << 20;
 
 /** Besides what the scan comes across: submodules the indexes name, for git enters those, however deep; and where `.git`
@@ -50,7 +51,7 @@ export function scanRepositories(
 
 /** The directory a `.git` file names. */
 export function leadsTo(link: string, disk: Disk): string | null {
-  const path = /^gitdir: *(.+?)\s*$/m.exec(disk.read(link))?.[1];
+  const path = /^gitdir: ([\s\S]+?)[\r\n]*$/.exec(disk.read(link))?.[1];
   return path === undefined ? null : (disk.real(resolve(dirname(link), path)) ?? null);
 }
 
@@ -140,24 +141,44 @@ function atHome(path: string, home: string): string {
 export function isPlain(path: string, disk: Disk, known: readonly string[]): boolean {
   if (disk.kind(path) !== "file") return isPlainDirectory(path, disk);
   const target = leadsTo(path, disk);
-  if (target === null || known.includes(target)) return true;
+  // It may lead somewhere later.
+  if (target === null) return false;
+  if (known.includes(target)) return true;
   // A new worktree of a repository that is held.
   const common = disk.read(join(target, "commondir")).trim();
-  if (common !== "")
-    return (
-      known.includes(resolve(target, common)) &&
-      dirname(target) === join(resolve(target, common), "worktrees") &&
-      ["config.worktree", "modules"].every((name) => disk.kind(join(target, name)) === null)
-    );
-  return isPlainDirectory(target, disk);
+  if (common === "") return isPlainDirectory(target, disk);
+  const repository = resolve(target, common);
+  const isOfIt = known.includes(repository) && dirname(target) === join(repository, "worktrees");
+  return isOfIt && hasPlainSettings(target, disk);
+}
+
+/** Ends the name of what a repository is no repository without. */
+export const DISARMED = ".held";
+
+export function disarmedFile(repository: string, disk: Disk): string {
+  return disk.kind(repository) === "directory" ? join(repository, "HEAD") : repository;
 }
 
 function isPlainDirectory(directory: string, disk: Disk): boolean {
-  const config = join(directory, "config");
+  const hooks = join(directory, "hooks");
   return (
-    ["commondir", "config.worktree", "modules"].every((name) => disk.kind(join(directory, name)) === null) &&
-    (disk.kind(config) === null || (disk.kind(config) === "file" && isHarmlessText(disk.read(config)))) &&
-    disk.kind(join(directory, "hooks")) !== "link" &&
-    disk.names(join(directory, "hooks")).every((name) => name.endsWith(".sample"))
+    disk.kind(join(directory, "commondir")) === null &&
+    hasPlainSettings(directory, disk) &&
+    disk.kind(hooks) !== "link" &&
+    disk.names(hooks).every((name) => name.endsWith(".sample"))
+  );
+}
+
+function hasPlainSettings(directory: string, disk: Disk): boolean {
+  const modules = join(directory, "modules");
+  return (
+    ["config", "config.worktree"].every((name) => {
+      const path = join(directory, name);
+      if (disk.kind(path) !== "file") return disk.kind(path) === null;
+      const text = disk.bytes(path, MAX_CONFIG_BYTES);
+      return text.length < MAX_CONFIG_BYTES && isHarmlessText(text.toString("utf8"));
+    }) &&
+    disk.kind(modules) !== "link" &&
+    disk.names(modules).length === 0
   );
 }
