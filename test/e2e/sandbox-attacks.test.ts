@@ -373,10 +373,12 @@ stat -c '%n %a %Y' a b x/a x/c d | grep -v " c " ; stat -c %Y own; printf '#!/bi
     try {
       using home = sandboxWorld({
         "work/src/try.sh": `kill -0 $RUNNER && echo ESCAPED; cat ${shared} && echo ESCAPED; echo x > ${shared}
-prlimit --pid $RUNNER --nofile=99 && echo ESCAPED; for t in /dev/pts/[0-9]*; do echo x > $t && echo ESCAPED; done; true`,
+prlimit --pid $RUNNER --nofile=99 && echo ESCAPED; taskset -p 1 $RUNNER && echo ESCAPED; renice -n 1 -p $RUNNER && echo ESCAPED
+ionice -c 2 -n 7 -p $RUNNER && echo ESCAPED; nice -n 1 ionice -c 3 taskset 1 true && echo OWN; for t in /dev/pts/[0-9]*; do echo x > $t && echo ESCAPED; done; true`,
       });
       const { results } = await confined(home, ["bash src/try.sh"], { RUNNER: String(process.pid) });
       expect(results[0]).not.toContain("ESCAPED");
+      expect(results[0]).toContain("OWN");
       expect(readFileSync(shared, "utf8")).toBe("theirs\n");
     } finally {
       rmSync(shared);
