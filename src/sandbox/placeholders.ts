@@ -30,6 +30,20 @@ export class Placeholders {
     this.#held.set(path, (this.#held.get(path) ?? 0) + 1);
   }
 
+  /** Makes those ordinary that a killed run left and somebody has put something into. */
+  adopt(directories: readonly string[]): void {
+    for (const path of directories) {
+      try {
+        actInPlace(path, (name) => {
+          const stat = lstatSync(name);
+          if (stat.isDirectory() && (stat.mode & 0o777) === PLACEHOLDER_MODE) chmodSync(name, USUAL_MODE);
+        });
+      } catch {
+        /* not ours to change */
+      }
+    }
+  }
+
   release(paths: readonly string[]): void {
     for (const path of paths) {
       const left = (this.#held.get(path) ?? 1) - 1;

@@ -1,8 +1,8 @@
 // The sandbox of one process: which backend confines shell commands here, to what, and what is said when it gets in a
 // command's way. A policy is made anew for every command, because what exists decides what must be protected.
 
-import { mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
+import { renameSync, rmSync, unlinkSync } from "node:fs";
+import { basename, join } from "node:path";
 import { errorMessage, systemErrorCode, ToolError } from "@/lib/errors.ts";
 import { actInPlace } from "@/lib/place-handle.ts";
 import { createTags } from "@/lib/process-tree.ts";
@@ -12,6 +12,7 @@ import { DISARMED, disarmedFile, isPlain, scanRepositories } from "./git-places.
 import { type Backend, type Launch, renderLaunch } from "./launch.ts";
 import { Placeholders } from "./placeholders.ts";
 import type { SandboxPolicy, SandboxProfile } from "./policy.ts";
+import { makePrivateTmp } from "./private-tmp.ts";
 import { buildPolicy, type ProfileInput, pipesOutside, workspaceRoots } from "./profiles.ts";
 import { explainFailure, explainLeftovers, findSetupFailure, type Leftovers, SETUP_FAILED } from "./report.ts";
 import type { SandboxChoice } from "./settings.ts";
@@ -45,7 +46,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let tmp: string | null = null;
   let pipes: string[] | null = null;
   const makePolicy = (profile: SandboxProfile, { name }: Backend, memory: string[]): SandboxPolicy => {
-    tmp ??= mkdtempSync(join(tmpdir, "letta-sandbox-"));
+    tmp ??= makePrivateTmp(tmpdir);
     const now = current();
     const workspace = [...place.workspace, ...memory];
     const readable = [...now.readable, ...(profile === "strict" ? memory : [])];
@@ -67,6 +68,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     try {
       const policy = makePolicy(mode, backend, command.memory === undefined ? [] : [command.memory]);
       if (backend.name === "bwrap") {
+        placeholders.adopt(policy.rules.map(({ path }) => path).filter((path) => basename(path) === ".letta"));
         for (const path of policy.absent) {
           placeholders.hold(path, policy.absentFiles.includes(path) ? "file" : "directory");
           held.push(path);

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
@@ -104,6 +105,24 @@ test("a held directory somebody outside uses becomes an ordinary one", () => {
   chmodSync(letta, 0o555);
   confined?.release();
   expect([statSync(letta).mode & 0o777, readdirSync(letta)]).toEqual([0o755, ["settings.local.json"]]);
+});
+
+test("what a killed run left is taken away, and what somebody uses stays", () => {
+  const { sandbox, root, work, command } = make();
+  const namespace = /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0];
+  const ended = Bun.spawnSync(["true"]).pid;
+  const tmp = (pid: number, where = namespace) => join(root, `letta-sandbox-${where}-${pid}-x`);
+  const [abandoned, used, elsewhere] = [tmp(ended), tmp(process.pid), tmp(ended, "1")];
+  for (const path of [abandoned, used, elsewhere]) mkdirSync(join(path, "in"), { recursive: true });
+  for (const name of [".vscode", ".letta"]) mkdirSync(join(work, name));
+  writeFileSync(join(work, ".letta/settings.local.json"), "{}");
+  writeFileSync(join(work, ".git/config.worktree"), "", { mode: 0o444 });
+  for (const name of [".vscode", ".letta"]) chmodSync(join(work, name), 0o555);
+  sandbox.confine(command)?.release();
+  sandbox.close();
+  expect([abandoned, used, elsewhere].map((path) => existsSync(path))).toEqual([false, true, true]);
+  expect([readdirSync(work).sort(), readdirSync(join(work, ".git"))]).toEqual([[".git", ".letta"], []]);
+  expect(statSync(join(work, ".letta")).mode & 0o777).toBe(0o755);
 });
 
 test("what was put under a held name stays, and so does an empty directory of somebody else", () => {
