@@ -11,7 +11,7 @@ import {
   readSync,
   realpathSync,
 } from "node:fs";
-import { PLACEHOLDER_MODE } from "./placeholders.ts";
+import { PLACEHOLDER_FILE_MODE, PLACEHOLDER_MODE } from "./placeholders.ts";
 import type { Disk } from "./profiles.ts";
 
 /** Of a file somebody else may have written. */
@@ -34,9 +34,12 @@ export const realDisk: Disk = {
       return null;
     }
   },
-  isPlaceholder: (directory) => {
+  isPlaceholder: (path) => {
     try {
-      return (lstatSync(directory).mode & 0o777) === PLACEHOLDER_MODE && readdirSync(directory).length === 0;
+      const stat = lstatSync(path);
+      const mode = stat.mode & 0o777;
+      if (stat.isFile()) return mode === PLACEHOLDER_FILE_MODE && stat.size === 0;
+      return stat.isDirectory() && mode === PLACEHOLDER_MODE && readdirSync(path).length === 0;
     } catch {
       return false;
     }
@@ -51,23 +54,35 @@ export const realDisk: Disk = {
       return [];
     }
   },
-  read: (path) => {
-    let fd: number;
+  names: (path) => {
     try {
-      // A pipe in its place must not make us wait.
-      fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      return readdirSync(path);
     } catch {
-      return "";
-    }
-    try {
-      if (!fstatSync(fd).isFile()) return "";
-      const bytes = Buffer.alloc(READ_BYTES);
-      return bytes.toString("utf8", 0, readSync(fd, bytes));
-    } finally {
-      closeSync(fd);
+      return [];
     }
   },
+  read: (path) => readStart(path, READ_BYTES).toString("utf8"),
+  bytes: readStart,
 };
+
+/** Empty when it is no file. */
+function readStart(path: string, limit: number): Buffer {
+  let fd: number;
+  try {
+    // A pipe in its place must not make us wait.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return Buffer.alloc(0);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) return Buffer.alloc(0);
+    const bytes = Buffer.alloc(Math.min(limit, stat.size));
+    return bytes.subarray(0, readSync(fd, bytes));
+  } finally {
+    closeSync(fd);
+  }
+}
 
 /** Empty where there is none. */
 export function readMountInfo(): string {

@@ -21,11 +21,13 @@ export interface SandboxPolicy {
   rules: PathRule[];
   /** Names that must not come into being. They do not exist when the policy is made. */
   absent: string[];
+  /** Of these, the ones that programs read and would stumble over if a directory held them. */
+  absentFiles: string[];
   /** Names that must not come into being but cannot be held by something in their place: removed afterwards. */
   unholdable: string[];
   /** Directories that must not turn into git repositories themselves, which their contents could make them. */
   neverBare: string[];
-  /** Git directories there are below the writable roots, as far as was looked. */
+  /** Git directories there are below the writable roots, and files that lead to one, as far as was looked. */
   repositories: string[];
   /** Named pipes outside. A read-only mount does not keep writers from them. */
   pipes: string[];

@@ -3,6 +3,7 @@
 // into being.
 
 import { dirname, join } from "node:path";
+import { createGitSettings, scanRepositories } from "./git-places.ts";
 import type { ListDirectory } from "./landlock.ts";
 import {
   type Access,
@@ -14,7 +15,7 @@ import {
   type SandboxProfile,
   sortRules,
 } from "./policy.ts";
-import { findPipes, isBare, namedInGitConfig, scanWorkspace } from "./workspace-scan.ts";
+import { findPipes, isBare } from "./workspace-scan.ts";
 
 export interface Disk {
   /** Without following a link at the end; null when there is nothing, or nobody may look. */
@@ -22,10 +23,14 @@ export interface Disk {
   /** Links followed. Null when it does not exist. */
   real(path: string): string | null;
   /** It holds a name for a run that has been killed, or still runs. */
-  isPlaceholder(directory: string): boolean;
+  isPlaceholder(path: string): boolean;
   list: ListDirectory;
+  /** Of a directory's entries, links too. Empty when it cannot be read. */
+  names(path: string): string[];
   /** Start of a file; empty when it is none. */
   read(path: string): string;
+  /** The same, as bytes, up to a limit. */
+  bytes(path: string, limit: number): Buffer;
 }
 
 export interface ProfileInput {
@@ -63,9 +68,17 @@ const PROTECTED = [
   ".gitlab-ci.yml",
   ".circleci",
 ];
-/** Of these, the names that must not appear either. */
-const PROTECTED_WHEN_ABSENT = [".git", ".letta", ".mcp.json", ".envrc"];
-const PROTECTED_IN_GIT = ["hooks", "config", "config.worktree", "modules"];
+/** What git obeys in a directory of its own, there or not. */
+const PROTECTED_IN_GIT = [
+  { name: "hooks", kind: "directory" },
+  { name: "config", kind: "file" },
+  { name: "config.worktree", kind: "file" },
+  { name: "modules", kind: "directory" },
+] as const;
+/** In the directory of a worktree, whose hooks and settings are its repository's. */
+const PROTECTED_IN_WORKTREE: readonly string[] = ["config.worktree", "modules"];
+/** Lead from there to the repository and back; a repository has none. */
+const LEADING = ["commondir", "gitdir"];
 /** Git obeys it wherever it appears, and stops when it is anything but a file: it can only be taken away again. */
 const UNHOLDABLE = "commondir";
 /** Where the home directory, or a part of it, is writable. */
@@ -109,12 +122,13 @@ export function buildPolicy(input: ProfileInput, disk: Disk): SandboxPolicy {
   for (const path of input.readable) add(path, "read");
   if (profile === "memory-subagent") for (const path of input.memory ?? []) add(path, "write");
   add(tmp, "write");
-  const { absent, unholdable, neverBare, repositories } = held;
+  const { absent, absentFiles, unholdable, neverBare, repositories } = held;
   return {
     profile,
     network,
     rules: pinned(sortRules(rules), absent),
     absent,
+    absentFiles,
     unholdable,
     neverBare,
     repositories,
@@ -155,7 +169,9 @@ function workPlaces(input: Pick<ProfileInput, "profile" | "workspace" | "home" |
   );
 }
 
-type Held = Pick<SandboxPolicy, "absent" | "unholdable" | "neverBare" | "repositories"> & { denied: string[] };
+type Held = Pick<SandboxPolicy, "absent" | "absentFiles" | "unholdable" | "neverBare" | "repositories"> & {
+  denied: string[];
+};
 
 function protect(
   input: ProfileInput,
@@ -163,12 +179,16 @@ function protect(
   { disk, add }: { disk: Disk; add(path: string, access: Access): void },
 ): Held {
   const absent = new Set<string>();
+  const absentFiles: string[] = [];
   const unholdable: string[] = [];
   const frozen = new Set<string>();
   const isAbsent = (path: string): boolean => {
     if (disk.kind(dirname(path)) !== "directory") return false;
-    return disk.kind(path) === null || (disk.kind(path) === "directory" && disk.isPlaceholder(path));
+    return disk.kind(path) === null || disk.isPlaceholder(path);
   };
+  /** The name itself, or the first on the way to it, that does not exist; null when it does. */
+  const firstAbsent = (path: string, place: string): string | null =>
+    [...directoriesBetween(place, path), path].find(isAbsent) ?? null;
   const isMissing = (path: string): boolean => [...absent].some((other) => isBeneath(path, other));
   const hold = (path: string, base: string): void => {
     const parent = dirname(path);
@@ -190,34 +210,63 @@ function protect(
   );
   const places = [...new Set([...roots, ...between, ...inner])];
   for (const place of places) {
-    for (const name of PROTECTED_WHEN_ABSENT) if (isAbsent(join(place, name))) absent.add(join(place, name));
+    for (const name of PROTECTED) {
+      const missing = firstAbsent(join(place, name), place);
+      if (missing !== null) absent.add(missing);
+    }
     // What is in a repository is held name by name. A worktree's `.git` is a file that says where the repository is.
     for (const name of PROTECTED)
       if (name !== ".git" || disk.kind(join(place, name)) === "file") hold(join(place, name), place);
   }
 
-  const { repositories, links, denied } = scanWorkspace(roots, { list: disk.list, denies: input.deniesRead });
+  const { repositories, links, denied } = scanRepositories(roots, disk, input.deniesRead);
   const own = places.map((place) => join(place, ".git")).filter((path) => disk.kind(path) === "directory");
   const all = [...new Set([...own, ...repositories])].filter((path) => !isMissing(path));
   for (const path of links) hold(path, dirname(path));
-  const named: string[] = [];
-  for (const repository of all) {
-    for (const name of PROTECTED_IN_GIT) hold(join(repository, name), roots.includes(repository) ? repository : "");
-    if (isAbsent(join(repository, "hooks"))) absent.add(join(repository, "hooks"));
-    if (disk.kind(join(repository, UNHOLDABLE)) === null) unholdable.push(join(repository, UNHOLDABLE));
-    named.push(...namedInGitConfig(repository, disk.read(join(repository, "config")), input.home));
-  }
   const isInside = (path: string): boolean => roots.some((root) => path !== root && isBeneath(path, root));
-  for (const path of [...named, ...input.guarded.filter((file) => disk.kind(file) !== "directory")]) {
-    const place = roots.find((root) => isBeneath(dirname(path), root)) ?? "";
-    if (isInside(path) && isAbsent(path)) absent.add(path);
-    else if (isInside(path)) hold(path, place);
+  const placeOf = (path: string): string => roots.find((root) => isBeneath(dirname(path), root)) ?? "";
+  const holdNamed = (path: string): void => {
+    if (isInside(path)) hold(path, placeOf(path));
     // A link's target is what runs.
     const real = disk.real(path);
-    if (real !== null && real !== path && isInside(real)) hold(real, place);
+    if (real !== null && real !== path && isInside(real)) hold(real, placeOf(path));
+  };
+  const settingsOf = createGitSettings(disk, input.home);
+  for (const repository of all) {
+    const isWorktree = disk.kind(join(repository, "commondir")) !== null;
+    for (const name of LEADING) hold(join(repository, name), "");
+    if (!isWorktree) unholdable.push(join(repository, UNHOLDABLE));
+    for (const { name, kind } of PROTECTED_IN_GIT) {
+      const path = join(repository, name);
+      if (isAbsent(path)) {
+        if (isWorktree && !PROTECTED_IN_WORKTREE.includes(name)) continue;
+        absent.add(path);
+        if (kind === "file") absentFiles.push(path);
+      } else hold(path, roots.includes(repository) ? repository : "");
+    }
+    const { places, programs, certain } = settingsOf(repository);
+    for (const path of places) {
+      const missing = isInside(path) ? firstAbsent(path, placeOf(path)) : null;
+      if (missing !== null) absent.add(missing);
+      else holdNamed(path);
+    }
+    for (const path of certain) if (isInside(path) && isAbsent(path)) absent.add(path);
+    for (const path of programs) if (disk.kind(path) !== "directory" && !absent.has(path)) holdNamed(path);
+  }
+  for (const path of input.guarded) {
+    if (disk.kind(path) === "directory" && !disk.isPlaceholder(path)) continue;
+    if (isInside(path) && isAbsent(path)) absent.add(path);
+    else holdNamed(path);
   }
   const neverBare = places.filter((place) => isAbsent(join(place, ".git")) && !isBare(disk.list(place)));
-  return { absent: [...absent].sort(), unholdable, neverBare, repositories: all, denied };
+  return {
+    absent: [...absent].filter((path) => !isMissing(dirname(path))).sort(),
+    absentFiles,
+    unholdable,
+    neverBare,
+    repositories: [...all, ...links],
+    denied,
+  };
 }
 
 /** Whatever is held keeps its place only when no directory above it can be moved aside and replaced: what is mounted

@@ -59,13 +59,23 @@ export function explainFailure(end: CommandEnd, policy: SandboxPolicy): string |
 export interface Leftovers {
   /** Taken away again. */
   removed: string[];
-  /** Git directories. */
+  /** Repositories in which git would have started something, and does not any more. */
+  disarmed: string[];
+  /** Git directories, and files that lead to one. */
   repositories: string[];
 }
 
-export function explainLeftovers({ removed, repositories }: Leftovers, { profile }: Pick<SandboxPolicy, "profile">) {
+export function explainLeftovers(
+  { removed, disarmed, repositories }: Leftovers,
+  { profile }: Pick<SandboxPolicy, "profile">,
+) {
   const parts = [
     ...(removed.length > 0 ? [`removed ${removed.join(", ")}, which git would obey`] : []),
+    ...(disarmed.length > 0
+      ? [
+          `new git repository with hooks or settings that start programs: ${disarmed.join(", ")}; git does not use it until a person, having looked at them, renames its HEAD (or the .git file) back from *.held`,
+        ]
+      : []),
     ...(repositories.length > 0
       ? [
           `new git repository: ${repositories.join(", ")}; its hooks and settings are not protected before the next command`,

@@ -1,21 +1,23 @@
 // The sandbox of one process: which backend confines shell commands here, to what, and what is said when it gets in a
 // command's way. A policy is made anew for every command, because what exists decides what must be protected.
 
-import { mkdtempSync, rmSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
-import { errorMessage, ToolError } from "@/lib/errors.ts";
+import { renameSync, rmSync, unlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import { errorMessage, systemErrorCode, ToolError } from "@/lib/errors.ts";
 import { actInPlace } from "@/lib/place-handle.ts";
 import { createTags } from "@/lib/process-tree.ts";
 import { openAttendant } from "./attendant.ts";
 import { readMountInfo, realDisk } from "./disk.ts";
+import { DISARMED, disarmedFile, isPlain, scanRepositories } from "./git-places.ts";
 import { type Backend, type Launch, renderLaunch } from "./launch.ts";
 import { Placeholders } from "./placeholders.ts";
 import type { SandboxPolicy, SandboxProfile } from "./policy.ts";
+import { makePrivateTmp } from "./private-tmp.ts";
 import { buildPolicy, type ProfileInput, pipesOutside, workspaceRoots } from "./profiles.ts";
 import { explainFailure, explainLeftovers, findSetupFailure, type Leftovers, SETUP_FAILED } from "./report.ts";
 import type { SandboxChoice } from "./settings.ts";
 import type { Confined, Sandbox } from "./types.ts";
-import { isBare, scanWorkspace } from "./workspace-scan.ts";
+import { isBare } from "./workspace-scan.ts";
 
 export interface SandboxOptions {
   choice: SandboxChoice;
@@ -44,7 +46,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let tmp: string | null = null;
   let pipes: string[] | null = null;
   const makePolicy = (profile: SandboxProfile, { name }: Backend, memory: string[]): SandboxPolicy => {
-    tmp ??= mkdtempSync(join(tmpdir, "letta-sandbox-"));
+    tmp ??= makePrivateTmp(tmpdir);
     const now = current();
     const workspace = [...place.workspace, ...memory];
     const readable = [...now.readable, ...(profile === "strict" ? memory : [])];
@@ -66,8 +68,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     try {
       const policy = makePolicy(mode, backend, command.memory === undefined ? [] : [command.memory]);
       if (backend.name === "bwrap") {
+        placeholders.adopt(policy.rules.map(({ path }) => path).filter((path) => basename(path) === ".letta"));
         for (const path of policy.absent) {
-          placeholders.hold(path);
+          placeholders.hold(path, policy.absentFiles.includes(path) ? "file" : "directory");
           held.push(path);
         }
       }
@@ -149,7 +152,8 @@ function toConfined(
   };
 }
 
-/** Takes away what git would obey and could not be kept from coming into being; names repositories that are new. */
+/** Takes away what git would obey and could not be kept from coming into being; of repositories that are new, the ones in
+ *  which git would start something else are made none. */
 function cleanUp(policy: SandboxPolicy): Leftovers {
   const removed: string[] = [];
   const remove = (path: string): void => {
@@ -165,6 +169,27 @@ function cleanUp(policy: SandboxPolicy): Leftovers {
   const outer = roots
     .map(({ path }) => path)
     .filter((path) => !roots.some((other) => path.startsWith(`${other.path}/`)));
-  const { repositories } = scanWorkspace(outer, realDisk);
-  return { removed, repositories: repositories.filter((path) => !policy.repositories.includes(path)) };
+  const { repositories, links } = scanRepositories(outer, realDisk);
+  const fresh = [...repositories, ...links].filter((path) => !policy.repositories.includes(path));
+  const disarmed = fresh.filter((path) => !isPlain(path, realDisk, policy.repositories) && disarm(path));
+  return { removed, disarmed, repositories: fresh.filter((path) => !disarmed.includes(path)) };
+}
+
+/** Git takes nothing for a repository that has no HEAD, and no file of another name for a lead to one. What was in it is
+ *  still there. False when git could not have used it. */
+function disarm(repository: string): boolean {
+  const path = disarmedFile(repository, realDisk);
+  try {
+    return actInPlace(path, (name) => {
+      try {
+        renameSync(name, `${name}${DISARMED}`);
+      } catch (error) {
+        // Something that cannot be replaced waits under the new name.
+        if (systemErrorCode(error) === "ENOENT") throw error;
+        unlinkSync(name);
+      }
+    });
+  } catch {
+    return false;
+  }
 }

@@ -81,6 +81,15 @@ const CALLS = {
   file_setattr: [469, 469],
   setrlimit: [160, 164],
   prlimit64: [302, 261],
+  sched_setaffinity: [203, 122],
+  sched_setscheduler: [144, 119],
+  sched_setparam: [142, 118],
+  sched_setattr: [314, 274],
+  migrate_pages: [256, 238],
+  move_pages: [279, 239],
+  setpriority: [141, 140],
+  ioprio_set: [251, 30],
+  process_madvise: [440, 440],
   iopl: [172, null],
   ioperm: [173, null],
 } as const;
@@ -127,7 +136,18 @@ export function metadataCall(number: number): MetadataCall | null {
 /** Callers fall back to something else when told the call does not exist: io_uring would make sockets unseen, and the
  *  flags of clone3 are behind a pointer. */
 const UNKNOWN: Call[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
-const CHECKED: Call[] = ["socket", "socketpair", "ioctl", "clone", "unshare", "setrlimit", "prlimit64"];
+/** Their first argument is a process; 0 is the caller. */
+const OF_FIRST: Call[] = [
+  ...(["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] as const),
+  ...(["migrate_pages", "move_pages"] as const),
+];
+/** Their first argument says what the second is, and which value of it means all processes of a user. */
+const OF_SECOND = { setpriority: 2, ioprio_set: 3 } as const;
+const CHECKED: Call[] = [
+  ...(["socket", "socketpair", "ioctl", "clone", "unshare", "setrlimit", "prlimit64"] as const),
+  ...OF_FIRST,
+  ...(["setpriority", "ioprio_set"] as const),
+];
 /** Programs that copy files know file systems without them. */
 const UNSUPPORTED: Call[] = [
   ...(["setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"] as const),
@@ -138,6 +158,7 @@ const OF_PROCESSES: Call[] = [
   ...(["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"] as const),
   ...(["shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"] as const),
   ...(["msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "setrlimit", "prlimit64"] as const),
+  "process_madvise",
 ];
 
 const EPERM = 1;
@@ -206,7 +227,7 @@ export function seccompProgram({ architecture, inet, ownNamespaces }: SeccompOpt
     ...(["clone", "unshare"] as const).flatMap((call) =>
       when(call, [argument(0), [JUMP_ANY_BIT, 0, 1, NEW_NAMESPACES], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
     ),
-    ...(ownNamespaces ? [] : [...limitRules(when), ...metadataRules(arm)]),
+    ...(ownNamespaces ? [] : [...limitRules(when), ...scheduleRules(when), ...metadataRules(arm)]),
     [RETURN, 0, 0, ALLOW],
   ];
 }
@@ -246,6 +267,25 @@ function limitRules(when: (call: Call, body: Instruction[]) => Instruction[]): I
       refuse(EPERM),
       [RETURN, 0, 0, ALLOW],
     ]),
+  ];
+}
+
+/** Where and when others run is not the command's to say. */
+function scheduleRules(when: (call: Call, body: Instruction[]) => Instruction[]): Instruction[] {
+  return [
+    ...OF_FIRST.flatMap((call) =>
+      when(call, [argument(0), [JUMP_EQUAL, 1, 0, 0], refuse(EPERM), [RETURN, 0, 0, ALLOW]]),
+    ),
+    ...(["setpriority", "ioprio_set"] as const).flatMap((call) =>
+      when(call, [
+        argument(0),
+        [JUMP_EQUAL, 2, 0, OF_SECOND[call]],
+        argument(1),
+        [JUMP_EQUAL, 1, 0, 0],
+        refuse(EPERM),
+        [RETURN, 0, 0, ALLOW],
+      ]),
+    ),
   ];
 }
 

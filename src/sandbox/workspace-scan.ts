@@ -1,7 +1,7 @@
 // What a workspace holds that decides what runs outside later, looked for folder by folder, nearest first, and not
 // forever: git repositories besides the one at the top, and files whose reading is forbidden by a pattern.
 
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import type { ListDirectory } from "./landlock.ts";
 
 export interface WorkspaceScan {
@@ -49,20 +49,6 @@ export function isBare(entries: ReturnType<ListDirectory>): boolean {
   const has = (name: string, kind: string): boolean =>
     entries.some((entry) => entry.name === name && entry.kind === kind);
   return has("HEAD", "file") && has("objects", "directory") && has("refs", "directory");
-}
-
-/** Files and directories a repository's configuration hands its power on to. */
-export function namedInGitConfig(gitDirectory: string, config: string, home: string): string[] {
-  const top = gitDirectory.endsWith("/.git") ? dirname(gitDirectory) : gitDirectory;
-  return [...config.matchAll(/^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path)[ \t]*=[ \t]*(.+)$/gim)].map(
-    ([, key = "", value = ""]) => {
-      const path = value
-        .trim()
-        .replace(/^"(.*)"$/, "$1")
-        .replace(/^~(?=\/)/, () => home);
-      return resolve(key.toLowerCase() === "path" ? gitDirectory : top, path);
-    },
-  );
 }
 
 const PIPE_FOLDERS = 200;

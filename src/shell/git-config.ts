@@ -28,7 +28,8 @@ const HARMLESS: Record<string, string | readonly string[]> = {
   status: "*",
   commit: ["gpgsign"],
   tag: ["gpgsign", "sort"],
-  gc: "*",
+  // Not `recentobjectshook`.
+  gc: ["auto", "autopacklimit", "autodetach", "pruneexpire", "reflogexpire", "reflogexpireunreachable", "packrefs"],
   submodule: ["active", "url", "branch"],
 };
 

@@ -54,3 +54,49 @@ export function readFolders(index: Buffer): Set<string> | null {
   }
   return folders;
 }
+
+/** Mode 0160000 as the index stores it. */
+const GITLINK_MODE = Buffer.from([0, 0, 0xe0, 0]);
+
+/** Submodules by their paths, of every version of the index; none when it is not one. */
+export function readGitlinks(index: Buffer): string[] {
+  if (index.length < 32 || index.toString("latin1", 0, 4) !== "DIRC" || !index.includes(GITLINK_MODE)) return [];
+  // The repository says how long its numbers are; only one length makes sense of the entries.
+  return gitlinksWith(20, index) ?? gitlinksWith(32, index) ?? [];
+}
+
+function gitlinksWith(numberBytes: number, index: Buffer): string[] | null {
+  const [version, count] = [index.readUInt32BE(4), index.readUInt32BE(8)];
+  if (version < 2 || version > 4) return null;
+  const paths: string[] = [];
+  let at = 12;
+  let previous = Buffer.alloc(0);
+  for (let entry = 0; entry < count; entry++) {
+    const flagsAt = at + 40 + numberBytes;
+    if (flagsAt + 2 > index.length) return null;
+    const flags = index.readUInt16BE(flagsAt);
+    let start = flagsAt + 2 + (version > 2 && flags & 0x4000 ? 2 : 0);
+    let kept = 0;
+    if (version === 4) {
+      // How much of the name before is taken away at its end: seven bits per byte, the highest first, each further byte
+      // counting from one on.
+      let byte = index[start++] ?? 0;
+      let cut = byte & 0x7f;
+      while (byte & 0x80) {
+        byte = index[start++] ?? 0;
+        cut = ((cut + 1) << 7) | (byte & 0x7f);
+      }
+      if (cut > previous.length) return null;
+      kept = previous.length - cut;
+    }
+    const end = index.indexOf(0, start);
+    if (end === -1) return null;
+    const name = Buffer.concat([previous.subarray(0, kept), index.subarray(start, end)]);
+    const length = flags & 0xfff;
+    if (length < 0xfff ? name.length !== length : name.length < length) return null;
+    if (index.readUInt32BE(at + 24) === 0xe000) paths.push(name.toString("utf8"));
+    at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);
+    previous = version === 4 ? name : previous;
+  }
+  return paths;
+}

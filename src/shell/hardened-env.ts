@@ -30,6 +30,10 @@ const FIXED: Record<string, string> = {
   npm_config_update_notifier: "false",
   // Where logs go a project may say.
   npm_config_logs_max: "0",
+  npm_config_logs_dir: "/dev/null",
+  npm_config_timing: "false",
+  // It is made before anything else, wherever a project wants it; nothing needs one.
+  npm_config_cache: "/dev/null",
   COREPACK_ENABLE_NETWORK: "0",
   COREPACK_ENABLE_PROJECT_SPEC: "0",
   GOTOOLCHAIN: "local",

@@ -149,6 +149,39 @@ echo x > ../tree/.git; rm ../tree/.git; mkdir ../../bare.git/hooks; echo x > ../
     expect(readdirSync(join(home.workdir, "bare.git")).sort()).toEqual(["HEAD", "objects", "refs"]);
   });
 
+  test("a linked worktree keeps what leads to its repository, and no git directory gets settings it had not", async () => {
+    const tree = "work/.git/worktrees/tree";
+    using home = sandboxWorld({
+      "work/.git/config": "[extensions]\n\tworktreeConfig = true\n",
+      ...{ [`${tree}/HEAD`]: "ref: refs/heads/tree\n", [`${tree}/commondir`]: "../..\n" },
+      [`${tree}/gitdir`]: "../../../../tree/.git\n",
+      ...{ "work/lib/.git/HEAD": "", "work/lib/.git/config": "[extensions]\n\tworktreeConfig = true\n" },
+      "work/src/try.sh": `cp -r .git src/evil; echo '[core] fsmonitor = touch $OUT/ran' >> src/evil/config
+tree=.git/worktrees/tree
+echo ../../../src/evil > $tree/commondir; echo x > $tree/gitdir; echo x > $tree/config.worktree; rm $tree/commondir
+mkdir new; echo ../../../src/evil > new/commondir; mv -T new/commondir $tree/commondir
+mv $tree .git/worktrees/other && mkdir -p $tree && echo ../../../src/evil > $tree/commondir
+mv .git/worktrees .git/other && mkdir -p $tree && echo ../../../src/evil > $tree/commondir
+for git in .git lib/.git; do
+echo x > $git/config.worktree; echo x > $git/new; mv $git/new $git/config.worktree; mkdir -p $git/modules/x
+rm -f $git/new; done; rm -rf new src/evil; git --git-dir=.git rev-parse --git-dir`,
+    });
+    // A killed run left its hold behind.
+    writeFileSync(join(home.workdir, "lib/.git/config.worktree"), "", { mode: 0o444 });
+    const { results } = await confined(home, ["bash src/try.sh", "bash src/try.sh"]);
+    const git = join(home.workdir, ".git");
+    expect(readFileSync(join(home.path, tree, "commondir"), "utf8")).toBe("../..\n");
+    expect(readFileSync(join(home.path, tree, "gitdir"), "utf8")).toBe("../../../../tree/.git\n");
+    expect(readdirSync(join(home.path, tree)).sort()).toEqual(["HEAD", "commondir", "gitdir"]);
+    expect(readdirSync(join(git, "worktrees"))).toEqual(["tree"]);
+    expect(readdirSync(git).sort()).toEqual(["HEAD", "config", "hooks", "worktrees"]);
+    expect(readdirSync(join(home.workdir, "lib/.git")).filter((name) => /^(?:config|modules)/.test(name))).toEqual(
+      // Landlock needs no hold of its own, and so finds none to take away.
+      existsSync(join(home.workdir, "lib/.git/config.worktree")) ? ["config", "config.worktree"] : ["config"],
+    );
+    expect(results.join("\n")).not.toContain("unknown error occurred while reading");
+  });
+
   test("the top does not become a repository, and a new one below it is told", async () => {
     using home = sandboxWorld({
       "work/src/try.sh": `mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\nfsmonitor=touch x\n' > config
@@ -160,6 +193,45 @@ cd src; mkdir -p new/.git/hooks; true`,
     expect(results[0]).toContain(`new git repository: ${home.workdir}/src/new/.git`);
   });
 
+  test("repositories a command plants start nothing when git comes across them", async () => {
+    using home = sandboxWorld({ "work/src/x": "" });
+    rmSync(join(home.workdir, ".git"), { recursive: true });
+    const git = (...args: string[]) =>
+      Bun.spawnSync(["git", "-c", "user.name=n", "-c", "user.email=a@b", ...args], {
+        cwd: home.workdir,
+        env: { PATH: process.env.PATH ?? "", HOME: home.path, GIT_CONFIG_NOSYSTEM: "1" },
+      });
+    git("init", "-q", "-b", "main");
+    git("commit", "-q", "--allow-empty", "-m", "x");
+    // What only a submodule's entry in the index leads to is planted where nobody looks.
+    const deep = "src/node_modules/deep";
+    writeFileSync(
+      join(home.workdir, "src/try.sh"),
+      `git() { command git -c user.name=n -c user.email=a@b "$@"; }
+for place in src/sub ${deep} src/hooked src/plain; do mkdir -p $place; cp -r .git $place/.git; done
+for place in src/sub ${deep}; do printf '[core]\n\tfsmonitor = touch %s; false\n' $OUT/ran >> $place/.git/config; done
+printf '#!/bin/sh\ntouch %s\n' $OUT/ran > src/hooked/.git/hooks/post-commit; chmod +x src/hooked/.git/hooks/post-commit
+(echo '[core]'; yes '#' | head -c 70000; echo 'fsmonitor = touch $OUT/ran; false') > src/hooked/.git/config.worktree
+mkdir src/hooked/.git/HEAD.held; mkdir src/lead; echo "gitdir: ../node_modules/deep/.git" > src/lead/.git
+cp .git/index src/index; export GIT_INDEX_FILE=src/index
+git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),src/sub --cacheinfo 160000,$(git rev-parse HEAD),${deep}
+cat src/index > .git/index`,
+    );
+    // Written over in place, where nothing new can be made.
+    git("add", "src/x");
+    const { results } = await confined(home, ["bash src/try.sh"]);
+    git("status");
+    for (const place of ["src/sub", deep, "src/hooked", "src/lead", "src/plain"]) {
+      git("-C", place, "status");
+      git("-C", place, "commit", "--allow-empty", "-m", "y");
+    }
+    expect(git("ls-files", "-s").stdout.toString()).toContain(`160000`);
+    expect(readdirSync(home.outside)).toEqual(["secret"]);
+    expect(git("-C", "src/plain", "log", "--format=%s").stdout.toString()).toBe("y\nx\n");
+    expect(results[0]).toContain("git does not use it until a person");
+    expect(results[0]).toContain(`new git repository: ${home.workdir}/src/plain/.git;`);
+  });
+
   test("scripts of hooks, and what git's settings point to, cannot be written or replaced", async () => {
     using home = sandboxWorld({
       ".letta/settings.json": JSON.stringify({
@@ -169,7 +241,13 @@ cd src; mkdir -p new/.git/hooks; true`,
       "work/.git/config": "[core]\n\thooksPath = .githooks\n[include]\n\tpath = ../shared.gitconfig\n",
       "work/.githooks/pre-commit": "mine\n",
       "work/shared.gitconfig": "mine\n",
-      "work/src/try.sh": `echo 'touch ../outside/ran' > tools/in/end.sh
+      ".gitconfig": "[core]\n\thooksPath = team/hooks\n[include]\n\tpath = more.gitconfig\n",
+      "more.gitconfig": `[filter "x"]\n\tclean = sh src/tidy/clean.sh %f\n[alias]\n\tgo = "!./go.sh"\n`,
+      ...{ "work/src/tidy/clean.sh": "mine\n", "work/.git/config.worktree": "[core]\n\tfsmonitor = src/watch\n" },
+      "work/src/watch": "mine\n",
+      "work/src/try.sh": `for file in src/tidy/clean.sh src/watch; do echo x > $file; mv $file x; done; mv src/tidy y
+mkdir -p team/hooks; echo x > team/hooks/post-commit; echo x > go.sh; rm -f x src/watch
+echo 'touch ../outside/ran' > tools/in/end.sh
 mv tools/in tools/out && mkdir tools/in && echo 'touch ../outside/ran' > tools/in/end.sh
 mv tools old && mkdir -p tools/in && echo 'touch ../outside/ran' > tools/in/end.sh
 echo 'touch ../outside/ran' > tools/late.sh
@@ -179,6 +257,9 @@ echo x > .githooks/pre-commit; echo x > .githooks/pre-push; mv .githooks x; echo
     expect(readdirSync(home.outside)).toEqual(["secret"]);
     expect(readFileSync(join(home.workdir, "tools/in/end.sh"), "utf8")).toBe("true\n");
     expect(readdirSync(join(home.workdir, ".githooks"))).toEqual(["pre-commit"]);
+    expect(readdirSync(home.workdir).filter((name) => ["team", "go.sh"].includes(name))).toEqual([]);
+    for (const name of ["src/tidy/clean.sh", "src/watch"])
+      expect(readFileSync(join(home.workdir, name), "utf8")).toBe("mine\n");
     expect(readFileSync(join(home.workdir, "shared.gitconfig"), "utf8")).toBe("mine\n");
   });
 
@@ -195,6 +276,18 @@ mv deep other; cat other/private; ln a.key b; cat b; cp team.txt c; cat c; true`
     });
     const { results } = await confined(home, ["bash src/try.sh", "bash src/try.sh"]);
     expect(results.join("\n")).not.toContain("denied-");
+  });
+
+  test("editor and CI settings do not come into being", async () => {
+    using home = sandboxWorld({
+      "work/.github/x": "",
+      "work/src/try.sh": `for place in . src/..; do mkdir -p $place/.vscode $place/.idea $place/.husky $place/.circleci $place/.github/workflows
+for file in .vscode/tasks.json .idea/x .husky/pre-commit .circleci/config.yml .github/workflows/x.yml .gitlab-ci.yml; do
+echo x > $place/$file; done; mv .github y; done; true`,
+    });
+    await confined(home, ["bash src/try.sh"]);
+    expect(readdirSync(home.workdir).sort()).toEqual([".git", ".github", "src"]);
+    expect(readdirSync(join(home.workdir, ".github"))).toEqual(["x"]);
   });
 
   test("named pipes of other programs do not hear it", async () => {
@@ -280,10 +373,12 @@ stat -c '%n %a %Y' a b x/a x/c d | grep -v " c " ; stat -c %Y own; printf '#!/bi
     try {
       using home = sandboxWorld({
         "work/src/try.sh": `kill -0 $RUNNER && echo ESCAPED; cat ${shared} && echo ESCAPED; echo x > ${shared}
-prlimit --pid $RUNNER --nofile=99 && echo ESCAPED; for t in /dev/pts/[0-9]*; do echo x > $t && echo ESCAPED; done; true`,
+prlimit --pid $RUNNER --nofile=99 && echo ESCAPED; taskset -p 1 $RUNNER && echo ESCAPED; renice -n 1 -p $RUNNER && echo ESCAPED
+ionice -c 2 -n 7 -p $RUNNER && echo ESCAPED; nice -n 1 ionice -c 3 taskset 1 true && echo OWN; for t in /dev/pts/[0-9]*; do echo x > $t && echo ESCAPED; done; true`,
       });
       const { results } = await confined(home, ["bash src/try.sh"], { RUNNER: String(process.pid) });
       expect(results[0]).not.toContain("ESCAPED");
+      expect(results[0]).toContain("OWN");
       expect(readFileSync(shared, "utf8")).toBe("theirs\n");
     } finally {
       rmSync(shared);

@@ -1,6 +1,6 @@
 // A disk in a table, and a policy for it: what renderers and profiles are tested with.
 
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import type { ListDirectory } from "@/sandbox/landlock.ts";
 import { buildPolicy, type Disk, type ProfileInput } from "@/sandbox/profiles.ts";
 
@@ -44,6 +44,9 @@ export function tableDisk(table: DiskTable): Disk & { list: ListDirectory } {
     },
     isPlaceholder: (path) => kinds.get(path) === "placeholder",
     read: () => "",
+    bytes: () => Buffer.alloc(0),
+    names: (path) =>
+      [...kinds.keys()].filter((child) => child !== "/" && dirname(child) === path).map((child) => basename(child)),
     list: (path) =>
       [...kinds.keys()]
         .filter((child) => child !== "/" && dirname(child) === path)

@@ -26,10 +26,20 @@ test("strict writes nothing but temporary files", () => {
   expect(rules.filter(({ access }) => access === "write").map(({ path }) => path)).toEqual(["/var/private"]);
 });
 
+/** At every place somebody works from. */
+const ABSENT = [".circleci", ".envrc", ".git", ".github", ".gitlab-ci.yml", ".husky", ".idea", ".letta", ".mcp.json"];
+ABSENT.push(".vscode");
+const below = (place: string, names: readonly string[]) => names.map((name) => `${place}/${name}`);
+
 test("names that must not appear are those that do not exist", () => {
-  expect(policyOf().absent).toEqual([`${APP}/.envrc`, `${APP}/.letta`, `${APP}/.mcp.json`]);
+  const inGit = [".git/config.worktree", ".git/modules"];
+  const known = [...ABSENT.filter((name) => name !== ".git"), ...inGit].sort();
+  expect(policyOf().absent).toEqual(below(APP, known));
+  expect(policyOf().absentFiles).toEqual([`${APP}/.git/config.worktree`]);
   const bare: DiskTable = { [`${APP}/src`]: "directory", "/var/private": "directory" };
-  expect(policyOf({}, bare).absent).toEqual([`${APP}/.envrc`, `${APP}/.git`, `${APP}/.letta`, `${APP}/.mcp.json`]);
+  expect(policyOf({}, bare).absent).toEqual(below(APP, ABSENT));
+  const github: DiskTable = { ...bare, [`${APP}/.github`]: "directory" };
+  expect(policyOf({}, github).absent).toContain(`${APP}/.github/workflows`);
 });
 
 test("a held name of a killed run counts as absent", () => {
@@ -49,7 +59,7 @@ describe("roots", () => {
   test("one inside another is protected like it", () => {
     expect(policyOf({ workspace: [`${APP}/src`, APP] }).absent).toEqual([
       ...policyOf().absent,
-      ...[".envrc", ".git", ".letta", ".mcp.json"].map((name) => `${APP}/src/${name}`),
+      ...below(`${APP}/src`, ABSENT),
     ]);
   });
 });

@@ -1,5 +1,16 @@
 import { expect, onTestFinished, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend } from "@/sandbox/launch.ts";
@@ -73,11 +84,45 @@ test("without a backend commands run as always, or not at all", () => {
 test("absent names are held while any command needs them", () => {
   const { sandbox, work, command } = make();
   const [one, two] = [sandbox.confine(command), sandbox.confine(command)];
-  expect(readdirSync(work).sort()).toEqual([".envrc", ".git", ".letta", ".mcp.json"]);
+  expect(readdirSync(work)).toContain(".letta");
+  expect([statSync(join(work, ".vscode")).isDirectory(), statSync(join(work, ".git/config.worktree")).size]).toEqual([
+    true,
+    0,
+  ]);
   one?.release();
   expect(existsSync(join(work, ".letta"))).toBe(true);
   two?.release();
   expect(readdirSync(work)).toEqual([".git"]);
+  expect(existsSync(join(work, ".git/config.worktree"))).toBe(false);
+});
+
+test("a held directory somebody outside uses becomes an ordinary one", () => {
+  const { sandbox, work, command } = make();
+  const confined = sandbox.confine(command);
+  const letta = join(work, ".letta");
+  chmodSync(letta, 0o755);
+  writeFileSync(join(letta, "settings.local.json"), "{}");
+  chmodSync(letta, 0o555);
+  confined?.release();
+  expect([statSync(letta).mode & 0o777, readdirSync(letta)]).toEqual([0o755, ["settings.local.json"]]);
+});
+
+test("what a killed run left is taken away, and what somebody uses stays", () => {
+  const { sandbox, root, work, command } = make();
+  const namespace = /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0];
+  const ended = Bun.spawnSync(["true"]).pid;
+  const tmp = (pid: number, where = namespace) => join(root, `letta-sandbox-${where}-${pid}-x`);
+  const [abandoned, used, elsewhere] = [tmp(ended), tmp(process.pid), tmp(ended, "1")];
+  for (const path of [abandoned, used, elsewhere]) mkdirSync(join(path, "in"), { recursive: true });
+  for (const name of [".vscode", ".letta"]) mkdirSync(join(work, name));
+  writeFileSync(join(work, ".letta/settings.local.json"), "{}");
+  writeFileSync(join(work, ".git/config.worktree"), "", { mode: 0o444 });
+  for (const name of [".vscode", ".letta"]) chmodSync(join(work, name), 0o555);
+  sandbox.confine(command)?.release();
+  sandbox.close();
+  expect([abandoned, used, elsewhere].map((path) => existsSync(path))).toEqual([false, true, true]);
+  expect([readdirSync(work).sort(), readdirSync(join(work, ".git"))]).toEqual([[".git", ".letta"], []]);
+  expect(statSync(join(work, ".letta")).mode & 0o777).toBe(0o755);
 });
 
 test("what was put under a held name stays, and so does an empty directory of somebody else", () => {

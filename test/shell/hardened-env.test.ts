@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hardenEnv } from "@/shell/hardened-env.ts";
@@ -36,4 +36,19 @@ test.each([
   const hardened = hardenEnv(env, ["/work"]);
   const kept = Object.entries(hardened).filter(([name]) => /^(?:KUBECONFIG|XDG_)/.test(name));
   expect(Object.fromEntries(kept)).toEqual(expected);
+});
+
+test("npm makes no directory where a project wants one", () => {
+  const project = join(root, "npm");
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), '{"name":"x","version":"1.0.0"}');
+  writeFileSync(join(project, ".npmrc"), "cache=cache\nlogs-dir=logs\nlogs-max=10\ntiming=true\n");
+  const env = hardenEnv({ ...process.env, HOME: project } as Record<string, string>, [project]);
+  const npm = Bun.which("npm", { PATH: env.PATH ?? "" });
+  if (npm === null) throw new Error("the tests need npm");
+  const { stdout } = Bun.spawnSync([npm, "ls"], { cwd: project, env });
+  expect([stdout.toString().split(" ")[0], readdirSync(project).sort()]).toEqual([
+    "x@1.0.0",
+    [".npmrc", "package.json"],
+  ]);
 });

@@ -30,8 +30,8 @@ export function initLine(app: App, session: Session, options: HeadlessOptions): 
 }
 
 export function sandboxFacts({ services }: Pick<App, "services">) {
-  const { backend, profile } = services.sandbox.status;
-  return { backend, profile };
+  const { status, active } = services.sandbox;
+  return { backend: status.backend, profile: active ? status.profile : "off" };
 }
 
 /** Features clients of other versions ask about. */

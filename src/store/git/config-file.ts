@@ -39,6 +39,13 @@ export class GitConfig {
     return !["false", "no", "off", "0", ""].includes(value);
   }
 
+  /** All settings, in their order. */
+  entries(): { name: string; value: string }[] {
+    return this.#lines.flatMap(({ section, key, value }) =>
+      key === null ? [] : [{ name: `${section}.${key}`, value }],
+    );
+  }
+
   /** Names in it that begin so. */
   names(prefix: string): string[] {
     const names = this.#lines.filter(({ key }) => key !== null).map(({ section, key }) => `${section}.${key}`);
