@@ -4,6 +4,7 @@
 import { join } from "node:path";
 import { matchWildcards } from "@/lib/wildcard.ts";
 import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
+import { withoutGitOptions } from "@/shell/git-options.ts";
 import { baseName, unquoted } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
 import { type Plain, type PlainCommand, parsePlainWords, toPlain } from "@/shell/plain.ts";
@@ -271,7 +272,9 @@ function matchesByAnyName(pattern: ShellPattern, argv: string[]): boolean {
   if (matchWords(pattern, argv)) return true;
   const [name = "", ...args] = argv;
   const base = baseName(name);
-  return base !== name && matchWords(pattern, [base, ...args]);
+  const plain = base === name ? argv : [base, ...args];
+  if (base !== name && matchWords(pattern, plain)) return true;
+  return base === "git" && args[0]?.startsWith("-") === true && matchWords(pattern, withoutGitOptions(plain));
 }
 
 /** All words of the rule in order, or its first one where expansions could spell the rest. */

@@ -134,8 +134,8 @@ function addWrapped(scan: ShellScan, argv: string[], depth: number): void {
     const inner = argv.slice(at, at + MAX_INNER_WORDS);
     const name = baseName(inner[0]!);
     // Suffixes of an inner wrapper are suffixes of this one.
-    if (WRAPPERS.has(name) && !SHELLS.has(name)) scan.commands.push({ argv: inner, writes: [] });
-    else addCommand(scan, { argv: inner, writes: [] }, depth);
+    if (WRAPPERS.has(name) && !SHELLS.has(name)) scan.commands.push({ argv: inner, writes: [], suffix: true });
+    else addCommand(scan, { argv: inner, writes: [], suffix: true }, depth);
     if (/[\s;|&]/.test(inner[0]!)) addText(scan, inner[0]!, depth);
   }
 }
