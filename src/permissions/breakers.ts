@@ -3,7 +3,10 @@
 
 import { posix } from "node:path";
 import { enteredDirectories } from "@/shell/entered-directories.ts";
+import { withoutGitOptions } from "@/shell/git-options.ts";
 import { baseName, type LooseCommand } from "@/shell/loose-words.ts";
+import { findReads } from "@/shell/read-only.ts";
+import { openWrapper } from "@/shell/wrappers.ts";
 import { expandHome, isInside, type Places, toPlace } from "./places.ts";
 import { isProtected } from "./protected.ts";
 
@@ -11,15 +14,18 @@ import { isProtected } from "./protected.ts";
 export function findBreaker(commands: LooseCommand[], cwd: string, places: Places): string | null {
   let looked = 0;
   const directories = directoriesOf(commands, cwd, places);
-  for (const { argv, writes } of commands) {
-    const names = writes.length + (argv.length > 1 && LOOKED_AT.has(baseName(argv[0]!)) ? argv.length : 0);
-    looked += names * directories.length;
+  for (const command of commands) {
+    const { argv, writes } = command;
+    const names = mayWrite(command) ? [...new Set(targetWords(argv))] : [];
+    looked += (writes.length + names.length) * directories.length;
     if (looked > MAX_LOOKED) return "it names more files than are looked at";
     for (const directory of directories) {
       for (const file of writes)
         if (isWordProtected(file, directory, places)) return `writes the protected path ${file}`;
       const reason = argv.length === 0 ? null : breakerOf(baseName(argv[0]!), argv.slice(1), directory, places);
       if (reason) return reason;
+      const target = names.find((name) => isWordProtected(name, directory, places));
+      if (target !== undefined) return `${baseName(argv[0]!)} may write the protected path ${target}`;
     }
   }
   return null;
@@ -55,11 +61,72 @@ function endOfName(text: string, from: number): number {
   return at;
 }
 
-const WRITERS = new Set(
-  "cp mv tee ln install rsync truncate touch chmod chown sed perl patch curl wget rm unlink".split(" "),
+/** Programs that give a copy the name of what they copy. */
+const COPIERS = new Set("cp mv ln install rsync scp".split(" "));
+/** Programs that save what they fetch under the last part of its address. */
+const FETCHERS = new Set(["curl", "wget"]);
+/** They only change the shell, or make an empty directory. */
+const WRITES_NO_FILE = new Set(
+  "cd pushd popd chdir export declare typeset local readonly set unset alias mkdir echo".split(" "),
 );
+/** Their first operand is a script, which is read. */
+const RUNS_SCRIPT = /^(?:source|\.|(?:ba|z|da|k|a)?sh|python[\d.]*|node|bun|deno|ruby|perl|php)$/;
+/** Their words may be programs that name files. */
+const HAS_PROGRAM = /^(?:sed|[gmn]?awk|ed|ex|vim?|python[\d.]*|node|bun|deno|ruby|perl|php)$/;
 
-const LOOKED_AT = new Set([...WRITERS, "rmdir", "shred", "find", "git"]);
+/** Which option of which program names an output file is not looked up: whatever is not proven to only read may write
+ *  every file it names. */
+function mayWrite({ argv, suffix }: LooseCommand): boolean {
+  if (suffix || argv.length < 2) return false;
+  const name = baseName(argv[0]!);
+  if (WRITES_NO_FILE.has(name)) return false;
+  if (name === "git" && /^(?:add|stage|commit)$/.test(withoutGitOptions(argv)[1] ?? "")) return false;
+  let proven = [name, ...argv.slice(1)];
+  for (let opened = openWrapper(proven); opened; opened = openWrapper(proven)) proven = opened.inner;
+  return !findReads(proven, () => false).readOnly;
+}
+
+/** Words of a command that may name files it writes: operands, values of options, what is glued to a short one. */
+function targetWords(argv: readonly string[]): string[] {
+  const name = baseName(argv[0]!);
+  const script = RUNS_SCRIPT.test(name) && !argv[1]!.startsWith("-");
+  const words = argv.slice(script ? 2 : 1);
+  const targets = words.flatMap((word) => namedIn(word));
+  if (HAS_PROGRAM.test(name))
+    for (const word of words)
+      targets.push(...word.split(/[\s'"`(),;>|{}]+/).flatMap((part) => [part, part.replace(/^.*?w/, "")]));
+  if (FETCHERS.has(name))
+    for (const word of words) if (word.includes("/")) targets.push(lastPart(word.replace(/[?#].*$/s, "")));
+  if (COPIERS.has(name))
+    for (const directory of [
+      ".",
+      ...words.slice(-1),
+      ...words.flatMap((word) => /^(?:-t|--target-directory=)(.+)/.exec(word)?.[1] ?? []),
+    ])
+      targets.push(...words.map((word) => `${directory}/${lastPart(word)}`));
+  return targets.filter((word) => word !== "" && word !== "-" && word !== "--");
+}
+
+function namedIn(word: string): string[] {
+  // Where programs look for programs.
+  if (word.includes("://") || /^[A-Z_]*PATH=/.test(word)) return [];
+  const parts = [word];
+  if (/^-[^-]/.test(word)) {
+    parts.push(word.slice(2));
+    // The last of a cluster: `-so.envrc`.
+    const path = word.search(/[./~$]/);
+    if (path > 2) parts.push(word.slice(path));
+  }
+  for (const separator of ["=", ":", "@"])
+    if (word.includes(separator))
+      parts.push(word.slice(word.indexOf(separator) + 1), word.slice(word.lastIndexOf(separator) + 1));
+  return parts.filter((part) => !/^-/.test(part));
+}
+
+function lastPart(word: string): string {
+  return word.replace(/\/+$/, "").replace(/^.*\//s, "");
+}
+
 /** Paths that are looked at for one call. */
 const MAX_LOOKED = 1_024;
 
@@ -73,12 +140,6 @@ function breakerOf(name: string, args: string[], cwd: string, places: Places): s
   if (name === "dd" && args.some((arg) => /^of=\/dev\/(?!null$|stdout$|stderr$)/.test(arg))) return "dd to a device";
   if (name === "git") return gitBreaker(args, cwd, places);
   if (name === "crontab" && !args.includes("-l")) return "crontab installs scheduled commands";
-  if (WRITERS.has(name)) {
-    const target = args.find((arg) => !/^-|:\/\//.test(arg) && isWordProtected(arg.replace(/^of=/, ""), cwd, places));
-    // Reading a protected file with `sed -n` or copying it elsewhere looks the same; a person can tell.
-    if (target !== undefined && !(name === "sed" && !args.some((arg) => /^-[a-zA-Z]*i|^--in-place/.test(arg))))
-      return `${name} may write the protected path ${target}`;
-  }
   return null;
 }
 

@@ -4,6 +4,7 @@
 import { join } from "node:path";
 import { matchWildcards } from "@/lib/wildcard.ts";
 import { expandGlob, matchesGlob } from "@/shell/expand-glob.ts";
+import { withoutGitOptions } from "@/shell/git-options.ts";
 import { baseName, unquoted } from "@/shell/loose-words.ts";
 import { parseShell } from "@/shell/parser.ts";
 import { type Plain, type PlainCommand, parsePlainWords, toPlain } from "@/shell/plain.ts";
@@ -193,7 +194,7 @@ export function governsShell(rule: Rule, call: ShellCall): boolean {
   const pattern = findShellPattern(rule) ?? { words: looseWords(rule.payload), rest: true };
   if (pattern.words.length === 0) return true;
   const { commands, uncertain, globs } = call.scan;
-  if (commands.some(({ argv }) => matchesByAnyName(pattern, argv))) return true;
+  if (commands.some(({ argv }) => matchesByAnyName(pattern, argv) || renames(pattern, argv))) return true;
   if (uncertain && isMentioned(pattern, call.flat)) return true;
   // A file may be called `push`, and `git p*` mean `git push`.
   const spelled = pattern.words.slice(1).some((word) => globs.some((glob) => matchesGlob(glob, word)));
@@ -271,7 +272,15 @@ function matchesByAnyName(pattern: ShellPattern, argv: string[]): boolean {
   if (matchWords(pattern, argv)) return true;
   const [name = "", ...args] = argv;
   const base = baseName(name);
-  return base !== name && matchWords(pattern, [base, ...args]);
+  const plain = base === name ? argv : [base, ...args];
+  if (base !== name && matchWords(pattern, plain)) return true;
+  return base === "git" && args[0]?.startsWith("-") === true && matchWords(pattern, withoutGitOptions(plain));
+}
+
+/** A copy or a link under another name would run as what the rule is about: `ln -s /bin/rm x && ./x`. */
+function renames({ words: [first = ""] }: ShellPattern, [name = "", ...args]: string[]): boolean {
+  if (!/^(?:ln|cp|mv|install|hash)$/.test(baseName(name))) return false;
+  return args.some((word) => /(?:^|\/)s?bin\/[^/]+$/.test(word) && matchWord(first, baseName(word)));
 }
 
 /** All words of the rule in order, or its first one where expansions could spell the rest. */

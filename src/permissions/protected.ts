@@ -37,7 +37,7 @@ const PROTECTED_IN_SYSTEM = below("root", [
   "var/spool/cron/**",
 ]);
 /** Devices everybody writes to. */
-const HARMLESS_DEVICES = /^\/dev\/(?:null|zero|full|stdout|stderr|tty|shm\/.+|fd\/\d+)$/;
+const HARMLESS_DEVICES = /^\/dev\/(?:null|zero|full|u?random|stdout|stderr|tty|shm\/.+|fd\/\d+)$/;
 
 const SECRET_ANYWHERE = below("anywhere", SECRET_NAMES);
 const SECRET_IN_LETTA = below("root", ["settings*.json", "local/{providers,secrets}/**"]);

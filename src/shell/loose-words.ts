@@ -5,6 +5,8 @@ export interface LooseCommand {
   argv: string[];
   /** Files a redirect writes. */
   writes: string[];
+  /** The last words of a wrapper that is listed itself: the wrapper's options may be among them. */
+  suffix?: true;
 }
 
 /** The program's name without its directory, as `/bin/rm` and `rm.exe` both run rm. */

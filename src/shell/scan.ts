@@ -70,7 +70,10 @@ function addParsed(scan: ShellScan, command: Command, found: Found): void {
     if (writes.length > 0) addCommand(scan, { argv: [], writes }, found.depth);
     return;
   }
-  for (const word of command.assignments) addWord(scan, word, found);
+  for (const word of command.assignments) {
+    addWord(scan, word, found);
+    addAssigned(scan, word.text, found.depth + 1);
+  }
   const argv = command.words.map(({ text }) => text);
   const [name] = command.words;
   if (name !== undefined && name.kind !== "literal") scan.dynamic = true;
@@ -103,6 +106,7 @@ function addCommand(scan: ShellScan, command: LooseCommand, depth: number): void
   const { argv } = command;
   if (argv.length < 2) return;
   const name = baseName(argv[0]!);
+  if (command.suffix === undefined) for (const word of argv) addHidden(scan, name, word, depth + 1);
   // It joins its words and reads them again.
   if (name === "eval") addText(scan, argv.slice(1).join(" "), depth + 1);
   if (SHELLS.has(name)) {
@@ -111,6 +115,36 @@ function addCommand(scan: ShellScan, command: LooseCommand, depth: number): void
   } else if (WRAPPERS.has(name)) addWrapped(scan, argv, depth + 1);
   else if (name === "find") addFindActions(scan, argv, depth + 1);
 }
+
+/** Variables whose value some program runs. */
+const RUN_VARIABLE =
+  /^(?:\w*(?:COMMAND|PAGER|EDITOR|VISUAL|ASKPASS|BROWSER|SHELL|WRAPPER|DIFF|_SSH|_RSH|OPEN|CLOSE)|BASH_ENV|ENV|PS[0-4]|CC|CXX|LD)\+?=(.+)$/s;
+
+function addAssigned(scan: ShellScan, assignment: string, depth: number): void {
+  const value = RUN_VARIABLE.exec(assignment)?.[1];
+  if (value !== undefined) addText(scan, value, depth);
+}
+
+/** Commands inside one word: after `!` or an option's `=`, glued to a short option, in a subscript that is evaluated. */
+function addHidden(scan: ShellScan, name: string, word: string, depth: number): void {
+  addAssigned(scan, word, depth);
+  if (EVALUATES.has(name) && /\[.*(?:\$\(|`)/s.test(word)) addText(scan, word, depth);
+  const action = /(?:^|=)(?:!|exec=)\s*(.+)$/s.exec(word)?.[1];
+  if (action !== undefined && !READS_TEXT.has(name)) addText(scan, action, depth);
+  const command =
+    /^--(?:to-command|checkpoint-action|use-compress-program|rsh-command|rsh|exec|upload-pack|receive-pack|compress-program|pre|pager|open-files-in-pager|extcmd)=(?:exec=)?(.+)$/s.exec(
+      word,
+    )?.[1];
+  if (command !== undefined) addText(scan, command, depth);
+  const glued = /^-[A-Za-z](.*\s.*)$/s.exec(word)?.[1];
+  if (glued !== undefined && WRAPPERS.has(name)) addText(scan, glued, depth);
+}
+
+/** Builtins that take names of variables, whose subscripts are evaluated. */
+const EVALUATES = new Set(
+  "test [ printf read let declare typeset local export readonly unset mapfile readarray wait".split(" "),
+);
+const READS_TEXT = new Set("echo printf grep egrep fgrep rg awk sed test [".split(" "));
 
 function addFindActions(scan: ShellScan, argv: string[], depth: number): void {
   let count = 0;
@@ -134,8 +168,8 @@ function addWrapped(scan: ShellScan, argv: string[], depth: number): void {
     const inner = argv.slice(at, at + MAX_INNER_WORDS);
     const name = baseName(inner[0]!);
     // Suffixes of an inner wrapper are suffixes of this one.
-    if (WRAPPERS.has(name) && !SHELLS.has(name)) scan.commands.push({ argv: inner, writes: [] });
-    else addCommand(scan, { argv: inner, writes: [] }, depth);
+    if (WRAPPERS.has(name) && !SHELLS.has(name)) scan.commands.push({ argv: inner, writes: [], suffix: true });
+    else addCommand(scan, { argv: inner, writes: [], suffix: true }, depth);
     if (/[\s;|&]/.test(inner[0]!)) addText(scan, inner[0]!, depth);
   }
 }
@@ -157,7 +191,7 @@ function addText(scan: ShellScan, text: string, depth: number): void {
 }
 
 const WRAPPERS = new Set(
-  "sudo doas su runuser pkexec chroot env command builtin exec nohup nice ionice stdbuf timeout time xargs parallel setsid flock strace ltrace gdb watch script unshare nsenter setpriv busybox toybox systemd-run docker podman kubectl ssh then do else if while until ! { coproc eval source . trap".split(
+  "sudo doas su runuser pkexec chroot env command builtin exec nohup nice ionice stdbuf timeout time xargs parallel setsid flock strace ltrace gdb watch script unshare nsenter setpriv busybox toybox systemd-run docker podman kubectl ssh then do else if while until ! { coproc eval source . trap taskset setarch linux32 linux64 i386 x86_64 uname26 prlimit fakeroot fakechroot start-stop-daemon chrt chpst softlimit setuidgid su-exec gosu dbus-run-session xvfb-run firejail bwrap numactl cgexec catchsegv rlwrap script scriptlive unbuffer expect sshpass daemonize tmux screen at batch entr hyperfine valgrind perf torsocks proxychains proxychains4 faketime eatmydata systemd-inhibit caffeinate arch hash alias ld.so ld-linux-x86-64.so.2 ld-linux.so.2 ld-linux-aarch64.so.1 ifne sem choom run0 capsh aa-exec pidproxy setlock flock nq".split(
     " ",
   ),
 );
