@@ -108,7 +108,7 @@ class Checker implements ExplainingChecker {
     this.#options = options;
     this.#findCwd = createDirectoryMemo(options.cwd);
     this.#git = {
-      isHarmless: createGitConfigCheck(),
+      harmless: createGitConfigCheck(),
       sources: findSources,
       hasLinkedFolders,
       showsCredentials: (cwd) => showsCredentials(cwd, options.paths.home),

@@ -13,6 +13,7 @@ import { quoteIfNeeded } from "@/shell/quote.ts";
 import { findReads, type ReadOnlyResult } from "@/shell/read-only.ts";
 import { startsSecretName } from "@/shell/secret-names.ts";
 import { innerScript, openWrapper } from "@/shell/wrappers.ts";
+import { type GitRepository, gitPlace, resolvePhysically } from "@/store/git-root.ts";
 import type { EffectiveRule } from "./decide.ts";
 import { findNames, governsPlace, mayGovernBelow } from "./match.ts";
 import { isInWorkspace, type Place, type Places, toPlace } from "./places.ts";
@@ -28,8 +29,8 @@ export interface ProofContext {
 
 /** What is known about the repository of a directory. */
 export interface GitFacts {
-  /** Its configuration starts nothing. */
-  isHarmless(cwd: string): boolean;
+  /** Null where it might start something. Holds for a git that takes this place and looks for none itself. */
+  harmless(cwd: string): GitRepository | "none" | null;
   /** Folders whose contents git may print there; null when those of other repositories, too. */
   sources(cwd: string): string[] | null;
   /** A folder with tracked files may be a link. */
@@ -44,6 +45,12 @@ interface Refusal {
 }
 
 export type Proof = { ok: true /** What may run. */; run: string; detail: string } | Refusal;
+
+interface JudgedGit {
+  searched: string[];
+  /** Assignments in front of the command. */
+  place: string[];
+}
 
 type ProvenReads = Extract<ReadOnlyResult, { readOnly: true }>;
 
@@ -229,6 +236,7 @@ class Walk {
     if (found.filesOnly && this.#namesFolder(found.reads)) return refuse(`${name}: of folders`);
     const mayRead = this.#mayRead(found.reads, found.directory);
     if (mayRead) return { ok: false, reason: mayRead.reason };
+    let place: string[] = [];
     let searched = found.searches?.where === "folders" ? found.reads : [];
     if (found.git) {
       const directory = this.#gitDirectory(found.directory);
@@ -236,6 +244,7 @@ class Walk {
       const sources = this.#judgeGit(found, directory);
       if ("ok" in sources) return sources;
       searched = sources.searched;
+      place = sources.place;
     }
     const words = [...outer, ...found.run].map(quoteFirstBare);
     if (found.searches) {
@@ -245,7 +254,7 @@ class Walk {
       const more = names.flatMap(exclusions.forName).map(shellQuote);
       words.splice(words.length - behind, 0, exclusions.text, ...more);
     }
-    return { ok: true, run: words.join(" "), detail: "" };
+    return { ok: true, run: [...place, ...words].join(" "), detail: "" };
   }
 
   #script(script: string, argv: string[], outer: string[]): Proof {
@@ -316,25 +325,27 @@ class Walk {
     );
   }
 
-  /** Null when it is not the one the command starts in. */
+  /** As git will find it; null when that is not sure. */
   #gitDirectory(below: string | undefined): string | null {
     const start = this.#where.directories[0]!;
-    return this.#where.moved ? null : below === undefined ? start : resolve(start, below);
+    return this.#where.moved ? null : resolvePhysically(start, below ?? ".");
   }
 
-  #judgeGit({ searches, tracked, addresses }: ProvenReads, directory: string): { searched: string[] } | Refusal {
+  #judgeGit({ searches, tracked, addresses }: ProvenReads, directory: string): JudgedGit | Refusal {
     const { git } = this.context;
-    if (!git.isHarmless(directory)) return refuse("the configuration of this repository may make git run programs");
+    const repository = git.harmless(directory);
+    if (repository === null) return refuse("the configuration of this repository may make git run programs");
     if (addresses && git.showsCredentials(directory)) return refuse("addresses of remotes hold credentials", "secret");
     const prints = searches !== undefined || tracked !== undefined;
     const sources = prints ? git.sources(directory) : [];
     if (sources === null) return refuse("git prints what another repository holds");
     if (searches?.followsLinks && sources.some((root) => git.hasLinkedFolders(root)))
       return refuse("a folder of the repository may be a link that leads elsewhere");
+    const place = Object.entries(gitPlace(repository)).map(([name, value]) => `${name}=${shellQuote(value)}`);
     // A path of a revision starts at the root, or where git runs.
     const named = (tracked ?? []).flatMap((path) => [directory, ...sources].map((base) => `${base}/${path}`));
     const step = this.#mayRead([...sources, ...named]);
-    return step ? { ok: false, reason: step.reason } : { searched: sources };
+    return step ? { ok: false, reason: step.reason } : { searched: sources, place };
   }
 
   #redirect(redirect: Redirect): string | Refusal {

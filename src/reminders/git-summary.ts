@@ -3,8 +3,9 @@
 
 import { delimiter, isAbsolute } from "node:path";
 import { createGitConfigCheck } from "@/shell/git-config.ts";
+import { GIT_ENV } from "@/shell/hardened-env.ts";
 import type { Env } from "@/store/env.ts";
-import { findGitDirectories, findGitRoot, readSmall } from "@/store/git-root.ts";
+import { findGitDirectories, findGitRoot, gitPlace, readSmall } from "@/store/git-root.ts";
 
 export interface GitSummary {
   /** Null when no branch is checked out. */
@@ -22,12 +23,13 @@ const MAX_OUTPUT_CHARS = 20_000;
 /** Null outside a repository. */
 export async function summariseGit(cwd: string, env: Env): Promise<GitSummary | null> {
   const root = findGitRoot(cwd);
-  const directories = root === null ? null : findGitDirectories(root);
-  if (root === null || directories === null) return null;
-  const branch = parseHead(readSmall(`${directories.gitDir}/HEAD`));
-  const git = createGitConfigCheck()(cwd) ? findGit(env, root) : null;
-  if (git === null) return { branch, user: null, commits: [], status: null };
-  const run = createRunner(git, cwd, env);
+  if (root === null) return null;
+  const directories = findGitDirectories(root);
+  const branch = directories && parseHead(readSmall(`${directories.gitDir}/HEAD`));
+  const repository = createGitConfigCheck()(cwd);
+  const git = repository === null ? null : findGit(env, root);
+  if (repository === null || git === null) return { branch, user: null, commits: [], status: null };
+  const run = createRunner([git, "--no-pager"], cwd, env, gitPlace(repository));
   const [user, log, status] = await Promise.all([
     run(["config", "--get", "user.name"]),
     run(["log", "-3", "--no-show-signature", "--format=%h %s (%an)"]),
@@ -54,23 +56,16 @@ function findGit(env: Env, root: string): string | null {
   return Bun.which("git", { PATH: path });
 }
 
-function createRunner(git: string, cwd: string, env: Env) {
-  const overrides = [
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "safe.bareRepository=explicit",
-  ];
-  const command = [git, "--no-pager", ...overrides.flatMap((override) => ["-c", override])];
+function createRunner(command: string[], cwd: string, env: Env, place: Record<string, string>) {
   const childEnv = {
     ...Object.fromEntries(
       ["HOME", "PATH", "USER", "LANG", "LC_ALL", "XDG_CONFIG_HOME", "SYSTEMROOT"].flatMap((name) =>
         env.all[name] === undefined ? [] : [[name, env.all[name]]],
       ),
     ),
-    GIT_OPTIONAL_LOCKS: "0",
+    ...GIT_ENV,
+    ...place,
     GIT_CONFIG_NOSYSTEM: "1",
-    GIT_TERMINAL_PROMPT: "0",
   };
   /** Null when git fails or takes too long. */
   return async (args: string[]): Promise<string | null> => {

@@ -4,9 +4,10 @@
 // anything not understood, means "maybe".
 
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { systemErrorCode } from "@/lib/errors.ts";
-import { findGitDirectories, readSmall } from "@/store/git-root.ts";
+import { findRepository, type GitRepository, readSmall } from "@/store/git-root.ts";
+import { holdsFilesOnly } from "./git-index.ts";
 
 /** Keys that are data, per section; `*` accepts every key of the section. */
 const HARMLESS: Record<string, string | readonly string[]> = {
@@ -25,37 +26,47 @@ const HARMLESS: Record<string, string | readonly string[]> = {
   rebase: ["autostash", "autosquash", "updaterefs"],
   color: "*",
   advice: "*",
-  status: "*",
+  status: [
+    "short",
+    "branch",
+    "renames",
+    "showuntrackedfiles",
+    "relativepaths",
+    "displaycommentprefix",
+    "aheadbehind",
+    "showstash",
+  ],
   commit: ["gpgsign"],
   tag: ["gpgsign", "sort"],
   gc: "*",
   submodule: ["active", "url", "branch"],
 };
 
-/** Answers for a directory. Remembers files that have not changed since. */
-export function createGitConfigCheck(): (cwd: string) => boolean {
+/** The repository around a directory, or `none`; null where git might start something. Holds only for a git that is told
+ *  to take this place (`gitPlace`) and looks for none itself. Remembers files that have not changed since. */
+export function createGitConfigCheck(): (cwd: string) => GitRepository | "none" | null {
   const isConfigHarmless = remember(isConfigFileHarmless);
-  const isIndexHarmless = remember((file) => !hasSubmodules(file));
-  const isRepositoryHarmless = (root: string): boolean => {
-    const directories = findGitDirectories(root);
-    if (!directories) return false;
-    const { gitDir, commonDir } = directories;
-    return (
+  const isIndexHarmless = remember(isIndexFileHarmless);
+  return (cwd) => {
+    const found = findRepository(cwd);
+    if (found === null || found === "none") return found;
+    const { gitDir, commonDir } = found;
+    const harmless =
       isConfigHarmless(join(commonDir, "config")) &&
       isConfigHarmless(join(gitDir, "config.worktree")) &&
       isIndexHarmless(join(gitDir, "index")) &&
       // The only hook that reading commands run.
-      !exists(join(commonDir, "hooks", "post-index-change"))
-    );
+      !exists(join(commonDir, "hooks", "post-index-change")) &&
+      isOurs(gitDir) &&
+      isOurs(commonDir);
+    return harmless ? found : null;
   };
-  return (cwd) => {
-    // Every directory above: git passes over a `.git` it finds invalid, and we do not judge validity as it does.
-    for (let directory = resolve(cwd); ; directory = dirname(directory)) {
-      if (looksBare(directory)) return false;
-      if (exists(join(directory, ".git")) && !isRepositoryHarmless(directory)) return false;
-      if (directory === dirname(directory)) return true;
-    }
-  };
+}
+
+/** What somebody else can change holds for no time. Git asks the same, but not where it is told the place. */
+function isOurs(directory: string): boolean {
+  const us = process.getuid?.();
+  return us === undefined || lstatSync(directory).uid === us;
 }
 
 /** A missing file is harmless; a changed one is looked at again. */
@@ -90,21 +101,13 @@ function isConfigFileHarmless(file: string): boolean {
 
 /** Larger indexes are not looked at. */
 const MAX_INDEX_BYTES = 64 << 20;
-/** Mode 0160000 as the index stores it. */
-const GITLINK_MODE = Buffer.from([0, 0, 0xe0, 0]);
 
-/** Status and diff run git inside every submodule, with that repository's configuration. True also when unsure. */
-function hasSubmodules(file: string): boolean {
+/** Status and diff run git inside every submodule, with that repository's configuration. False also when unsure. */
+function isIndexFileHarmless(file: string): boolean {
   // Part of the entries may be in a second file.
-  if (readdirSync(dirname(file)).some((name) => name.startsWith("sharedindex."))) return true;
-  if (statSync(file).size > MAX_INDEX_BYTES) return true;
-  const index = readFileSync(file);
-  if (index.toString("latin1", 0, 4) !== "DIRC") return true;
-  // Entries of versions 2 and 3 start at offset 12 and are aligned to 8; their mode is at 24.
-  const aligned = index.readUInt32BE(4) < 4;
-  for (let at = index.indexOf(GITLINK_MODE); at !== -1; at = index.indexOf(GITLINK_MODE, at + 1))
-    if (!aligned || at % 8 === 4) return true;
-  return false;
+  if (readdirSync(dirname(file)).some((name) => name.startsWith("sharedindex."))) return false;
+  if (statSync(file).size > MAX_INDEX_BYTES) return false;
+  return holdsFilesOnly(readFileSync(file));
 }
 
 /** The text of one configuration file. */
@@ -126,10 +129,6 @@ export function isHarmlessText(text: string): boolean {
     if (allowed !== "*" && !allowed.includes(key)) return false;
   }
   return true;
-}
-
-function looksBare(cwd: string): boolean {
-  return exists(join(cwd, "HEAD")) && exists(join(cwd, "objects")) && exists(join(cwd, "refs"));
 }
 
 /** A place we may not look into may hold anything. */

@@ -3,27 +3,17 @@
 
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { findGitDirectories, readSmall } from "@/store/git-root.ts";
+import { findRepository, type GitRepository, readSmall } from "@/store/git-root.ts";
 
-/** Roots of the repositories git may choose from in a directory; null when one holds contents of others. */
+/** The root of the repository of a directory, if there is one; null when it holds contents of others. */
 export function findSources(cwd: string): string[] | null {
-  const roots: string[] = [];
-  for (let directory = resolve(cwd); ; directory = dirname(directory)) {
-    if (kind(join(directory, ".git")) !== "none") {
-      const directories = findGitDirectories(directory);
-      if (!directories || !isClosed(directory, directories)) return null;
-      roots.push(directory);
-      // Git passes over what is no repository and looks further up.
-      if (isRepository(directories)) return roots;
-    }
-    if (directory === dirname(directory)) return roots;
-  }
+  const found = findRepository(cwd);
+  if (found === null || found === "none") return found && [];
+  return isClosed(found) ? [found.root] : null;
 }
 
-type Directories = NonNullable<ReturnType<typeof findGitDirectories>>;
-
 /** Nothing in it is a link, and what lies outside knows of it. */
-function isClosed(root: string, { gitDir, commonDir }: Directories): boolean {
+function isClosed({ root, gitDir, commonDir }: GitRepository): boolean {
   if (gitDir !== join(root, ".git") || commonDir !== gitDir) {
     const back = readSmall(join(gitDir, "gitdir"))?.trim();
     if (back === undefined || !isSame(resolve(gitDir, back), join(root, ".git"))) return false;
@@ -45,12 +35,6 @@ function isSame(left: string, right: string): boolean {
   } catch {
     return false; // One of them is not there.
   }
-}
-
-function isRepository({ gitDir, commonDir }: Directories): boolean {
-  const head = readSmall(join(gitDir, "HEAD")) ?? "";
-  const valid = /^(?:ref: *refs\/\S+|[0-9a-f]{40,64})\s*$/.test(head);
-  return valid && kind(join(commonDir, "objects")) === "folder" && kind(join(commonDir, "refs")) === "folder";
 }
 
 function kind(path: string): "none" | "link" | "folder" | "other" {
@@ -79,10 +63,9 @@ const MAX_INCLUDES = 16;
 /** Would remotes be shown with credentials? Rewriting of addresses in the user's own files counts. */
 export function showsCredentials(cwd: string, home: string): boolean {
   const files = ["/etc/gitconfig", join(home, ".gitconfig"), join(home, ".config/git/config")];
-  for (const root of findSources(cwd) ?? []) {
-    const directories = findGitDirectories(root);
-    if (directories) files.push(join(directories.commonDir, "config"), join(directories.gitDir, "config.worktree"));
-  }
+  const found = findRepository(cwd);
+  if (found === null) return true;
+  if (found !== "none") files.push(join(found.commonDir, "config"), join(found.gitDir, "config.worktree"));
   for (let at = 0; at < files.length; at++) {
     if (at > MAX_INCLUDES + 5) return true;
     const file = files[at]!;

@@ -15,16 +15,37 @@ const GIT_SETTINGS: readonly (readonly [string, string])[] = [
   ["core.hooksPath", "/dev/null"],
   ["core.pager", "cat"],
   ["safe.bareRepository", "explicit"],
+  ["protocol.allow", "never"],
   ["protocol.ext.allow", "never"],
+  // Submodules are repositories of their own, which nobody looked at.
+  ["status.submoduleSummary", "false"],
+  ["diff.submodule", "short"],
+  ["diff.ignoreSubmodules", "all"],
+  ["submodule.recurse", "false"],
+  ["log.showSignature", "false"],
+  // Several threads may start at places of the index that git-index.ts does not read as entries.
+  ["index.threads", "1"],
 ];
+
+/** For every git that runs without a question. */
+export const GIT_ENV: Readonly<Record<string, string>> = {
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_CONFIG_COUNT: String(GIT_SETTINGS.length),
+  ...Object.fromEntries(
+    GIT_SETTINGS.flatMap(([key, value], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
+    ]),
+  ),
+};
 
 const FIXED: Record<string, string> = {
   PAGER: "cat",
   GIT_PAGER: "cat",
   MANPAGER: "cat",
-  GIT_TERMINAL_PROMPT: "0",
-  GIT_OPTIONAL_LOCKS: "0",
-  GIT_NO_LAZY_FETCH: "1",
   // No update checks, no other version of the program because a project asks for it.
   npm_config_offline: "true",
   npm_config_update_notifier: "false",
@@ -46,17 +67,12 @@ export function hardenEnv(
     ([name, value]) => KEPT.test(name) && !(/^XDG_/.test(name) && value.startsWith("/") && isClosed(value)),
   );
   const kubeconfig = env.KUBECONFIG ?? "";
-  const git = GIT_SETTINGS.flatMap(([key, value], index) => [
-    [`GIT_CONFIG_KEY_${index}`, key],
-    [`GIT_CONFIG_VALUE_${index}`, value],
-  ]);
   return {
     ...Object.fromEntries(kept),
     ...FIXED,
-    ...Object.fromEntries(git),
+    ...GIT_ENV,
     // Another cluster than the one a person chose would be worse than none.
     ...(kubeconfig !== "" && { KUBECONFIG: kubeconfig.split(delimiter).some(isClosed) ? "/dev/null" : kubeconfig }),
-    GIT_CONFIG_COUNT: String(GIT_SETTINGS.length),
     PATH: safePath(env.PATH ?? "/usr/local/bin:/usr/bin:/bin", closedRoots),
   };
 }

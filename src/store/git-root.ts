@@ -1,8 +1,10 @@
 // Finds a repository's root and git directory by looking at files; no git binary. Also keeps our personal settings file
 // out of the user's commits.
 
-import { appendFileSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { appendFileSync, lstatSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { devNull } from "node:os";
+import { dirname, isAbsolute, join, parse, resolve, sep } from "node:path";
+import { systemErrorCode } from "@/lib/errors.ts";
 
 /** The nearest directory from `cwd` upwards holding `.git` (a directory, or a file in worktrees and submodules). */
 export function findGitRoot(cwd: string): string | null {
@@ -19,16 +21,82 @@ export interface GitDirectories {
   commonDir: string;
 }
 
-/** Null when `.git` is neither a directory nor a readable `gitdir:` file. */
+/** Both as the system resolves them. Null also where git could read something else than we do: what a hostile `.git` or
+ *  `commondir` says is taken only in the form git itself writes. */
 export function findGitDirectories(root: string): GitDirectories | null {
-  const entry = join(root, ".git");
-  const stat = lstat(entry);
-  const target = stat?.isFile() ? /^gitdir: *(.+?)\s*$/.exec(readSmall(entry) ?? "")?.[1] : undefined;
-  if (!stat?.isDirectory() && !target) return null;
-  const gitDir = target ? resolve(root, target) : entry;
+  const place = resolvePhysically("/", resolve(root));
+  const entry = place === null ? null : lstat(join(place, ".git"));
+  if (place === null || !entry) return null;
+  const gitDir = entry.isDirectory() ? join(place, ".git") : followGitFile(place);
+  if (gitDir === null || !lstat(gitDir)?.isDirectory()) return null;
   // Git looks for this file in an ordinary `.git`, too.
-  const common = readSmall(join(gitDir, "commondir"))?.trim();
-  return { gitDir, commonDir: common ? (isAbsolute(common) ? common : join(gitDir, common)) : gitDir };
+  const link = join(gitDir, "commondir");
+  if (isAbsent(link)) return { gitDir, commonDir: gitDir };
+  const commonDir = followLine(link, "", gitDir);
+  return commonDir === null || !lstat(commonDir)?.isDirectory() ? null : { gitDir, commonDir };
+}
+
+function followGitFile(root: string): string | null {
+  return followLine(join(root, ".git"), "gitdir: ", root);
+}
+
+/** Longer ones are no path. */
+const MAX_LINK_BYTES = 4096;
+
+/** Where a file of one line leads. Git cuts line ends only, so blanks at the ends belong to the name for it. */
+function followLine(file: string, prefix: string, base: string): string | null {
+  if ((lstat(file)?.size ?? 0) > MAX_LINK_BYTES) return null;
+  const text = readSmall(file) ?? "";
+  const target = /^([^\p{Cc}\uFFFD]+)\r?\n?$/u.exec(text)?.[1];
+  if (!target?.startsWith(prefix)) return null;
+  const path = target.slice(prefix.length);
+  return path === "" || path !== path.trim() ? null : resolvePhysically(base, path);
+}
+
+/** A path as the system walks it: `..` behind a link leaves the folder the link leads to. Null when it leads nowhere. */
+export function resolvePhysically(base: string, path: string): string | null {
+  try {
+    let at = realpathSync(isAbsolute(path) ? parse(path).root : base);
+    for (const segment of path.slice(isAbsolute(path) ? parse(path).root.length : 0).split(sep)) {
+      if (segment === "" || segment === ".") continue;
+      at = segment === ".." ? dirname(at) : realpathSync(join(at, segment));
+    }
+    return at;
+  } catch {
+    return null; // Not there, or not ours to look into.
+  }
+}
+
+export interface GitRepository extends GitDirectories {
+  /** Holds `.git`. */
+  root: string;
+}
+
+/** The repository around a directory: `none` outside of any, null when that cannot be said for sure. */
+export function findRepository(cwd: string): GitRepository | "none" | null {
+  const start = resolvePhysically("/", resolve(cwd));
+  if (start === null) return null;
+  for (let directory = start; ; directory = dirname(directory)) {
+    if (looksBare(directory)) return null;
+    if (!isAbsent(join(directory, ".git"))) {
+      const found = findGitDirectories(directory);
+      return found && { root: directory, ...found };
+    }
+    if (directory === dirname(directory)) return "none";
+  }
+}
+
+/** With a `commondir` in it, its objects are elsewhere. */
+function looksBare(directory: string): boolean {
+  const has = (name: string) => !isAbsent(join(directory, name));
+  return has("HEAD") && (has("commondir") || (has("objects") && has("refs")));
+}
+
+/** A git started with these looks for no repository: it takes the one that was looked at. */
+export function gitPlace(repository: GitRepository | "none"): Record<string, string> {
+  if (repository === "none") return { GIT_DIR: devNull };
+  const { root, gitDir, commonDir } = repository;
+  return { GIT_DIR: gitDir, GIT_COMMON_DIR: commonDir, GIT_WORK_TREE: root };
 }
 
 /** Text of a regular file of at most 1 MiB, else null. Checked first: a pipe or device would block. */
@@ -65,5 +133,14 @@ function lstat(path: string) {
     return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch {
     return null; // A component is not a directory, or not ours to look into.
+  }
+}
+
+/** For sure: a place we may not look into may hold anything. */
+function isAbsent(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch (error) {
+    return systemErrorCode(error) === "ENOTDIR";
   }
 }

@@ -53,6 +53,8 @@ test.each([
   ["[core]\n\tabbrev = 7 \\\n\tfsmonitor = x\n", false],
   ['[remote "o"]\n\tuploadpack = x\n', false],
   ["[core.x]\n\ta = b\n", false],
+  ["[status]\n\tshort = true\n", true],
+  ["[status]\n\tsubmoduleSummary = true\n", false],
   ["fsmonitor = x\n", false],
   ["[core]\nbare = false # x\n[core]\nfsmonitor=x", false],
 ])("git configuration %j: harmless %p", (text, expected) => expect(isHarmlessText(text)).toBe(expected));
@@ -65,8 +67,15 @@ test("hostile repositories in disguise", () => {
     "common/.git/config": ORDINARY,
     "common/.git/commondir": "../elsewhere",
     "common/elsewhere/config": evil,
-    "above/.git/config": evil,
-    "above/sub/.git/x": "passed over by git",
+    "padded/.git/config": ORDINARY,
+    "padded/.git/commondir": `../elsewhere${"\n".repeat(2000)}`,
+    "blank/.git/config": ORDINARY,
+    "blank/.git/commondir": "../elsewhere \n",
+    "blank/elsewhere/config": ORDINARY,
+    "file/.git": "gitdir: gd \n",
+    "file/gd/config": ORDINARY,
+    "half-bare/HEAD": "ref: refs/heads/main\n",
+    "half-bare/commondir": "x",
     "worktree/.git/config": ORDINARY,
     "worktree/.git/config.worktree": evil,
     "inner/repo/HEAD": "ref: refs/heads/main\n",
@@ -75,8 +84,9 @@ test("hostile repositories in disguise", () => {
     "inner/repo/sub/x": "",
     "index/.git/index": "garbage",
   });
-  const check = createGitConfigCheck();
-  for (const name of ["hook", "common", "above/sub", "worktree", "inner/repo/sub", "index"])
+  const judge = createGitConfigCheck();
+  const check = (cwd: string) => judge(cwd) !== null;
+  for (const name of "hook common padded blank file half-bare worktree inner/repo/sub index".split(" "))
     expect([name, check(join(root, name))]).toEqual([name, false]);
 });
 
@@ -87,10 +97,14 @@ test("a repository with a submodule is not harmless, one with many files is", ()
       cwd: join(root, cwd),
       env: { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1" },
     }).exitCode;
-  const check = createGitConfigCheck();
+  const judge = createGitConfigCheck();
+  const check = (cwd: string) => judge(cwd) !== null;
   git("repo", "init", "-q");
   git("repo", "add", "a.bin", "b");
   expect(check(join(root, "repo"))).toBe(true);
+  git("repo", "update-index", "--index-version=4");
+  expect(check(join(root, "repo"))).toBe(true);
+  git("repo", "update-index", "--index-version=2");
   git("repo/sub", "init", "-q");
   git("repo/sub", "add", ".");
   git("repo/sub", "commit", "-qm", "c");
@@ -110,12 +124,16 @@ test("where the configuration lies: root, worktree, bare look-alikes", () => {
     "bare/refs/x": "",
     "main/.git/config": "[core]\n\tfsmonitor = x\n",
     "main/.git/worktrees/w/commondir": "../..\n",
+    "above/.git/config": "[core]\n\tfsmonitor = x\n",
+    "above/sub/.git/x": "git is told to take this one",
     "tree/.git": "gitdir: ../main/.git/worktrees/w\n",
     "broken/.git": "nonsense",
   });
-  const check = createGitConfigCheck();
+  const judge = createGitConfigCheck();
+  const check = (cwd: string) => judge(cwd) !== null;
   const harmless = (name: string) => check(join(root, name));
-  expect(["good", "good/sub", "evil", "bare", "tree", "broken"].map(harmless)).toEqual([
+  expect(["good", "good/sub", "above/sub", "evil", "bare", "tree", "broken"].map(harmless)).toEqual([
+    true,
     true,
     true,
     false,

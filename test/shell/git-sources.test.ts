@@ -35,9 +35,9 @@ test("repositories that hold their own contents, and linked worktrees of theirs"
   expect(findSources(join(root, "own/sub"))).toEqual([join(root, "own")]);
   expect(findSources(join(root, "linked"))).toEqual([join(root, "linked")]);
   expect(findSources(root)).toEqual([]);
-  // Git passes over it.
+  // Git would pass over it, but is told not to look further.
   write({ "own/fake/.git/x": "" });
-  expect(findSources(join(root, "own/fake"))).toEqual([join(root, "own/fake"), join(root, "own")]);
+  expect(findSources(join(root, "own/fake"))).toEqual([join(root, "own/fake")]);
 });
 
 test("an unpacked archive that leads to somebody else's repository", () => {
