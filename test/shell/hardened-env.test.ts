@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hardenEnv } from "@/shell/hardened-env.ts";
@@ -36,4 +36,19 @@ test.each([
   const hardened = hardenEnv(env, ["/work"]);
   const kept = Object.entries(hardened).filter(([name]) => /^(?:KUBECONFIG|XDG_)/.test(name));
   expect(Object.fromEntries(kept)).toEqual(expected);
+});
+
+test("settings of a project make npm write and load nothing", () => {
+  const project = mkdtempSync(join(root, "npm-"));
+  const npmrc = `timing=true\nlogs-dir=./logs\ncache=${project}/cache\nonload-script=${project}/load.js\n`;
+  writeFileSync(join(project, ".npmrc"), npmrc);
+  writeFileSync(join(project, "package.json"), '{"name":"x","version":"1.0.0"}\n');
+  const before = readdirSync(project).sort();
+  const run = (env: Record<string, string | undefined>) =>
+    Bun.spawnSync(["npm", "ls"], { cwd: project, env, stdin: "ignore" }).stderr.toString();
+  expect(run(hardenEnv({ PATH: process.env.PATH ?? "", HOME: project }, []))).toBe("");
+  expect(readdirSync(project).sort()).toEqual(before);
+  // Otherwise it writes both.
+  run({ PATH: process.env.PATH, HOME: project, npm_config_offline: "true" });
+  expect(readdirSync(project)).toContain("logs");
 });
