@@ -41,8 +41,28 @@ export const DEMO_STEPS: (ScriptedStep | ((request: ModelRequest) => ScriptedSte
     text: "Now the test. It is a command, so I need your approval.",
     tools: [{ name: "Bash", args: { command: "sh test.sh", description: "Run the project's test" } }],
   },
-  (request) => ({ text: verdict(lastToolText(request.messages)) }),
+  (request) => ({
+    text: `${verdict(lastToolText(request.messages))} I'll keep in memory what will matter next time.`,
+    tools: [
+      {
+        name: "memory",
+        args: {
+          command: "create",
+          reason: "how the price project is tested, for next time",
+          file_path: "reference/price-project",
+          description: "How the price project works and is tested",
+          file_text: "`sh test.sh` checks `price.sh`, which adds 20 % tax: 100 becomes 120.",
+        },
+      },
+    ],
+  }),
+  (request) => ({ text: remembered(lastToolText(request.messages)) }),
 ];
+
+function remembered(output: string): string {
+  if (output.includes("committed")) return "Done, and noted: in any later conversation I know how this is tested.";
+  return "Done. The note could not be written, so I will have to find out again next time.";
+}
 
 function verdict(output: string): string {
   if (output.includes("ok: 100 becomes 120")) return "Fixed: the test passes. One number was wrong, in `price.sh`.";

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { isatty } from "node:tty";
 import { defineCommand } from "citty";
 import { defaultAgent } from "@/agent/default-agent.ts";
+import type { App } from "@/app.ts";
+import type { AgentState } from "@/backend/wire.ts";
 import type { EngineEvent, Turn } from "@/engine/events.ts";
 import { EXIT_CODES, EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from "@/exit-codes.ts";
 import { EventRenderer } from "@/frontends/repl/renderer.ts";
@@ -51,7 +53,7 @@ async function runDemo({ env, surface, wordDelayMs }: DemoOptions): Promise<numb
     stop.onStop(() => turn.abort());
     const status = await show(turn, surface, project, stop);
     if (stop.exitCode !== null) return stop.exitCode;
-    surface.finish(closing(surface));
+    surface.finish([...(await memoryLines(app, agent, surface)), ...closing(surface)]);
     return status === "completed" ? EXIT_OK : EXIT_CODES.internal;
   } finally {
     surface.close();
@@ -137,12 +139,26 @@ function createStop(): Stop {
   };
 }
 
+/** What is in the agent's memory now, as `letta memory log` has it. */
+async function memoryLines(app: App, agent: AgentState, { theme }: DemoSurface): Promise<string[]> {
+  const memory = app.memories?.find(agent);
+  if (!memory?.exists()) return [];
+  const commits = await Array.fromAsync((await memory.ensure()).log());
+  return [
+    "",
+    theme.bold("The agent's memory is a git repository; this is its history (letta memory log):"),
+    ...commits.map(
+      ({ oid, author, message }) => `  ${oid.slice(0, 7)}  ${author.name.padEnd(10)}  ${message.split("\n")[0]}`,
+    ),
+  ];
+}
+
 // Rows fit 80 columns.
 function opening({ theme }: DemoSurface, project: string): string[] {
   return [
     theme.bold("letta demo"),
     theme.dim("  model   a scripted stand-in: words written in advance, no network"),
-    theme.dim("  real    everything else: files, edits, commands, approval, history"),
+    theme.dim("  real    everything else: files, edits, commands, approval, memory"),
     theme.dim(`  folder  ${project}, removed at the end`),
     "",
     `${theme.cyan(">")} ${DEMO_PROMPT}`,

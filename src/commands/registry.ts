@@ -27,7 +27,11 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: "Look back on conversations and update the memory; decide about changes that wait",
     load: () => import("./dream.ts"),
   },
-  memory: { summary: "Look at an agent's memory", also: ["memfs"], load: () => import("./memory.ts") },
+  memory: {
+    summary: "See, take back, check and sync an agent's memory",
+    also: ["memfs"],
+    load: () => import("./memory.ts"),
+  },
   undo: { summary: "Take back the file changes of a turn", load: () => import("./undo.ts") },
   pin: { summary: "Pin an agent, so that it is offered first and --name finds it", load: () => import("./pin.ts") },
   unpin: { summary: "Take an agent's pin away", load: () => import("./unpin.ts") },

@@ -5,10 +5,10 @@ import { dirname } from "node:path";
 import { LettaError, systemErrorCode, systemReason } from "@/lib/errors.ts";
 
 /** Writes a file that must not exist yet; directories are made. Returns the path. */
-export async function writeNewFile(path: string, text: string): Promise<string> {
+export async function writeNewFile(path: string, content: string | Uint8Array): Promise<string> {
   try {
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text, { flag: "wx" });
+    await writeFile(path, content, { flag: "wx" });
     return path;
   } catch (error) {
     if (systemErrorCode(error) === "EEXIST") {

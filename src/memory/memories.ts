@@ -14,6 +14,8 @@ export interface MemoryOwner {
 export interface Memories {
   /** Null for an agent that has none. `seed`: what it begins with if it has to be made; default: the default texts. */
   find(agent: MemoryOwner, seed?: Record<string, string>): AgentMemory | null;
+  /** Its folder is another one now: it is opened anew when it is asked for next. */
+  forget(agentId: string): void;
 }
 
 export interface MemoriesOptions {
@@ -28,6 +30,7 @@ const STATELESS_TAG = "role:subagent";
 export function createMemories({ paths, git, redact }: MemoriesOptions): Memories {
   const open = new Map<string, AgentMemory>();
   return {
+    forget: (agentId) => void open.delete(agentId),
     find(agent, seed) {
       if (agent.tags.includes(STATELESS_TAG)) return null;
       const known = open.get(agent.id);

@@ -1,6 +1,7 @@
 // Which remote an agent's memory has, and what may be sent to it. Our server's credentials go to our server only:
 // an address somebody wrote into the repository's settings cannot collect them.
 
+import { HARNESS_SECRET } from "@/store/agent-secrets.ts";
 import type { RemotePlace } from "@/store/git/remote.ts";
 import { assertPrivate, parseRemoteUrl } from "@/store/git/remote.ts";
 
@@ -25,9 +26,11 @@ export function memoryUrl(base: string, agentId: string): string {
   return `${base}/v1/git/${encodeURIComponent(agentId)}/state.git`;
 }
 
-/** Of the token for a user's own remote, in the harness's secrets: one per origin, so that it cannot go elsewhere. */
+/** Of the token for a user's own remote, among the agent's secrets: one per origin, so that it cannot go elsewhere. */
 export function remoteTokenName(origin: string): string {
-  return `memory remote ${origin}`;
+  const digest = new Bun.CryptoHasher("sha256").update(origin).digest("hex");
+  const readable = new URL(origin).hostname.replace(/[^A-Za-z0-9]+/g, "_");
+  return `${HARNESS_SECRET}${readable}_${digest.slice(0, 8)}`.toUpperCase();
 }
 
 /** `origin`: what the repository names (`remote.origin.url`). `server`: null for an agent of this machine. Null: the memory

@@ -18,6 +18,7 @@ import {
   renamePath,
   replaceText,
 } from "./edits.ts";
+import { MEMORY_HOOKS } from "./hooks.ts";
 import { agentIdentity, HARNESS_IDENTITY, type MemoryPaths, memoryPaths } from "./places.ts";
 import { formatProblems, hasErrors, type MemoryChange, type Problem, validateChanges } from "./validate.ts";
 
@@ -26,12 +27,17 @@ export interface GitEngine {
   /** Throws `not_found` when there is none. */
   openRepository(dir: string): Promise<GitRepository>;
   /** Idempotent. */
-  initRepository(dir: string, options: { branch: string; config?: Record<string, string> }): Promise<GitRepository>;
+  initRepository(
+    dir: string,
+    options: { branch: string; config?: Record<string, string>; hooks?: Record<string, string> },
+  ): Promise<GitRepository>;
 }
 
 export interface MemoryOptions {
   paths: Pick<Paths, "agents">;
   agent: { id: string; name: string };
+  /** Absolute; a memory that lies elsewhere than the agent's own, as linked working trees do. */
+  dir?: string;
   git(): Promise<GitEngine>;
   /** Files a memory begins with, by path. Default: none. */
   seed?(): Promise<Record<string, string>> | Record<string, string>;
@@ -110,7 +116,8 @@ class Memory implements AgentMemory {
 
   constructor(private readonly options: MemoryOptions) {
     this.agent = options.agent;
-    this.places = memoryPaths(options.paths, options.agent.id);
+    const own = memoryPaths(options.paths, options.agent.id);
+    this.places = options.dir === undefined ? own : { ...own, memory: options.dir, lock: `${options.dir}.lock` };
     this.identity = agentIdentity(options.agent);
   }
 
@@ -241,7 +248,10 @@ class Memory implements AgentMemory {
     const { memory } = this.places;
     if (this.exists()) {
       const repository = await engine.openRepository(memory);
-      if ((await repository.resolve("HEAD")) !== null) return repository;
+      if ((await repository.resolve("HEAD")) !== null) {
+        await this.#renew(repository);
+        return repository;
+      }
     }
     const repository = await engine.initRepository(memory, {
       branch: MEMORY_BRANCH,
@@ -251,9 +261,20 @@ class Memory implements AgentMemory {
         "user.email": this.identity.email,
         "commit.gpgsign": "false",
       },
+      hooks: MEMORY_HOOKS,
     });
     if ((await repository.resolve("HEAD")) === null) await this.#seed(repository);
     return repository;
+  }
+
+  /** Commits that a person makes there with git carry the agent's name, which may be another one by now. */
+  async #renew(repository: GitRepository): Promise<void> {
+    if (repository.getConfig("user.name") === this.identity.name) return;
+    try {
+      await repository.setConfig({ "user.name": this.identity.name, "user.email": this.identity.email });
+    } catch {
+      // Whoever only reads need not be able to write there.
+    }
   }
 
   /** The first commit: what was in the folder already, and the seeds that are not. */

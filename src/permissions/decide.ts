@@ -311,8 +311,8 @@ function applyMode(subject: Subject, context: DecisionContext): Step | null {
   if (subject.kind === "tool")
     return { behavior: "ask", reason: { by: "mode", detail: `in plan mode ${subject.target.name} needs a person` } };
   // Also where a rule would allow it: what is proven runs, not what was written.
-  const step = subject.kind === "shell" ? readOnlyStep(subject) : null;
-  if (step?.behavior === "allow") return step;
+  const proof = subject.kind === "shell" ? subject.proof() : null;
+  if (subject.kind === "shell" && proof?.ok && !proof.changesMemory) return readOnlyStep(subject);
   const mutates = subject.kind === "shell" || (subject.kind === "file" && subject.writes);
   return mutates ? PLAN_DENIES : null;
 }
@@ -433,7 +433,8 @@ function memoryStep(place: Place, places: Places): Step | null {
 function readOnlyStep({ proof }: Extract<Subject, { kind: "shell" }>): Step {
   const proven = proof();
   if (!proven.ok) return { behavior: "ask", reason: proven.reason };
-  return { behavior: "allow", reason: { by: "read-only", detail: proven.detail }, run: proven.run };
+  const by = proven.changesMemory ? "own memory" : "read-only";
+  return { behavior: "allow", reason: { by, detail: proven.detail }, run: proven.run };
 }
 
 function governs(rule: EffectiveRule, subject: Subject, { places }: DecisionContext): boolean {

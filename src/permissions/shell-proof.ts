@@ -44,7 +44,16 @@ interface Refusal {
   reason: PermissionReason;
 }
 
-export type Proof = { ok: true /** What may run. */; run: string; detail: string } | Refusal;
+export type Proof =
+  | {
+      ok: true;
+      /** What may run. */
+      run: string;
+      detail: string;
+      /** Commits to the agent's own memory, too. */
+      changesMemory?: boolean;
+    }
+  | Refusal;
 
 interface JudgedGit {
   searched: string[];
@@ -79,7 +88,10 @@ export function proveReadOnly(plain: Plain, cwd: string, context: ProofContext, 
     run += proof.run + (item.operator === "" ? "" : item.operator === "\n" ? "\n" : ` ${item.operator} `);
   }
   const names = [...walk.names].join(", ");
-  return { ok: true, run: run.trimEnd(), detail: `${names} only ${walk.names.size > 1 ? "read" : "reads"}` };
+  const { changesMemory } = walk;
+  const verb = walk.names.size > 1 ? "read" : "reads";
+  const detail = changesMemory ? "it changes the agent's own memory only" : `${names} only ${verb}`;
+  return { ok: true, run: run.trimEnd(), detail, ...(changesMemory && { changesMemory }) };
 }
 
 export interface WalkOptions {
@@ -105,6 +117,7 @@ function refuse(detail: string, by = "shell"): Refusal {
 
 class Walk {
   readonly names = new Set<string>();
+  changesMemory = false;
   #where: Where;
   /** Directories in which the next list may start: a `cd` that failed leaves the old one. */
   #possible: string[];
@@ -233,6 +246,7 @@ class Walk {
     const found = findReads(argv, (path) => this.#exists(path));
     if (!found.readOnly) return refuse(found.why);
     this.names.add(name);
+    this.changesMemory ||= found.changesMemory === true;
     if (found.filesOnly && this.#namesFolder(found.reads)) return refuse(`${name}: of folders`);
     const mayRead = this.#mayRead(found.reads, found.directory);
     if (mayRead) return { ok: false, reason: mayRead.reason };
@@ -264,6 +278,7 @@ class Walk {
     const inner = proveReadOnly(toPlain(parseShell(script)), directory!, this.context, { depth: depth + 1 });
     if (!inner.ok) return inner;
     this.names.add(argv[0]!);
+    this.changesMemory ||= inner.changesMemory === true;
     const shell = argv[0] === "bash" ? ["bash", "--noprofile", "--norc", "-c"] : ["sh", "-c"];
     return { ok: true, run: [...outer, ...shell, inner.run].map(quoteFirstBare).join(" "), detail: "" };
   }

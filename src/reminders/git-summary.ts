@@ -18,10 +18,11 @@ export interface GitSummary {
 }
 
 const TIMEOUT_MS = 500;
+const MAX_STATUS_LINES = 20;
 const MAX_OUTPUT_CHARS = 20_000;
 
 /** Null outside a repository. */
-export async function summariseGit(cwd: string, env: Env): Promise<GitSummary | null> {
+export async function summariseGit(cwd: string, env: Env, { commits = 3 } = {}): Promise<GitSummary | null> {
   const root = findGitRoot(cwd);
   if (root === null) return null;
   const directories = findGitDirectories(root);
@@ -32,7 +33,7 @@ export async function summariseGit(cwd: string, env: Env): Promise<GitSummary | 
   const run = createRunner([git, "--no-pager"], cwd, env, gitPlace(repository));
   const [user, log, status] = await Promise.all([
     run(["config", "--get", "user.name"]),
-    run(["log", "-3", "--no-show-signature", "--format=%h %s (%an)"]),
+    run(["log", `-${commits}`, "--no-show-signature", "--format=%h %s (%an)"]),
     run(["status", "--short", "--untracked-files=normal", "--ignore-submodules=all"]),
   ]);
   return {
@@ -41,6 +42,25 @@ export async function summariseGit(cwd: string, env: Env): Promise<GitSummary | 
     commits: toLines(log),
     status: status === null ? null : toLines(status),
   };
+}
+
+/** For the model, one fact per line. */
+export function describeGit(git: GitSummary | null): string[] {
+  if (!git) return ["- Git repository: no"];
+  return [
+    `- Git repository: yes, ${git.branch === null ? "no branch checked out" : `on branch ${git.branch}`}`,
+    ...(git.user ? [`- Git user: ${git.user}`] : []),
+    ...(git.commits.length > 0 ? ["- Last commits:", ...git.commits.map((line) => `    ${line}`)] : []),
+    ...describeStatus(git.status),
+  ];
+}
+
+function describeStatus(status: GitSummary["status"]): string[] {
+  if (status === null) return [];
+  if (status.length === 0) return ["- Git status: clean"];
+  const shown = status.slice(0, MAX_STATUS_LINES).map((line) => `    ${line}`);
+  const rest = status.length - shown.length;
+  return ["- Git status:", ...shown, ...(rest > 0 ? [`    … and ${rest} more`] : [])];
 }
 
 function parseHead(text: string | null): string | null {

@@ -2,7 +2,7 @@
 // compaction; not on every turn, because it would change the prompt each time.
 
 import { hostname, release } from "node:os";
-import { type GitSummary, summariseGit } from "./git-summary.ts";
+import { describeGit, summariseGit } from "./git-summary.ts";
 import type { Reminder } from "./registry.ts";
 import { formatLocalTime } from "./time.ts";
 
@@ -34,23 +34,3 @@ function describeSystem(): string {
   const names: Partial<Record<NodeJS.Platform, string>> = { darwin: "macOS", linux: "Linux", win32: "Windows" };
   return `${names[process.platform] ?? process.platform} ${release()} (${process.arch}), ${hostname()}`;
 }
-
-function describeGit(git: GitSummary | null): string[] {
-  if (!git) return ["- Git repository: no"];
-  return [
-    `- Git repository: yes, ${git.branch === null ? "no branch checked out" : `on branch ${git.branch}`}`,
-    ...(git.user ? [`- Git user: ${git.user}`] : []),
-    ...(git.commits.length > 0 ? ["- Last commits:", ...git.commits.map((line) => `    ${line}`)] : []),
-    ...describeStatus(git.status),
-  ];
-}
-
-function describeStatus(status: GitSummary["status"]): string[] {
-  if (status === null) return [];
-  if (status.length === 0) return ["- Git status: clean"];
-  const shown = status.slice(0, MAX_STATUS_LINES).map((line) => `    ${line}`);
-  const rest = status.length - shown.length;
-  return ["- Git status:", ...shown, ...(rest > 0 ? [`    … and ${rest} more`] : [])];
-}
-
-const MAX_STATUS_LINES = 20;

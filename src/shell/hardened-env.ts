@@ -7,7 +7,7 @@ import { delimiter, isAbsolute } from "node:path";
 
 /** Where things are, and which language and daemon a person chose. */
 const KEPT =
-  /^(?:HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|PWD|USER_CWD|XDG_[A-Z_]+|(?:LETTA_)?AGENT_ID|(?:LETTA_)?CONVERSATION_ID|LETTA_HOME|LETTA_LOCAL_BACKEND_DIR|DOCKER_(?:HOST|CONTEXT|CERT_PATH|TLS_VERIFY)|SystemRoot|APPDATA|LOCALAPPDATA)$/;
+  /^(?:HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|PWD|USER_CWD|XDG_[A-Z_]+|(?:LETTA_)?AGENT_ID|(?:LETTA_)?CONVERSATION_ID|AGENT_NAME|(?:LETTA_)?MEMORY_DIR|LETTA_HOME|LETTA_LOCAL_BACKEND_DIR|DOCKER_(?:HOST|CONTEXT|CERT_PATH|TLS_VERIFY)|SystemRoot|APPDATA|LOCALAPPDATA)$/;
 
 /** Settings that win over those of a repository; system and user settings stay. */
 const GIT_SETTINGS: readonly (readonly [string, string])[] = [

@@ -4,6 +4,7 @@
 
 import { parseOptions } from "./options.ts";
 import { findGitReads } from "./read-only-git.ts";
+import { findLettaReads } from "./read-only-letta.ts";
 import {
   findDockerReads,
   findFindReads,
@@ -34,6 +35,8 @@ export type ReadOnlyResult =
       filesOnly?: true;
       /** Reads files that are not named. */
       searches?: Search;
+      /** Commits to the memory of the agent whose command it is, and does nothing else. */
+      changesMemory?: true;
     }
   | { readOnly: false; why: string };
 
@@ -66,6 +69,7 @@ const FINDERS: Record<string, Finder> = {
   printf: findPrintfReads,
   npm: findNpmReads,
   xargs: findXargsReads,
+  letta: findLettaReads,
 };
 
 export function findReads(argv: string[], exists: Exists): ReadOnlyResult {

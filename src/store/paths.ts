@@ -21,6 +21,8 @@ export interface Paths {
   trust: string;
   history: string;
   logs: string;
+  /** Pages made to be looked at in a browser. */
+  viewers: string;
   /** Unpacked helpers (ripgrep). */
   bin: string;
   commands: string;
@@ -47,6 +49,7 @@ export function resolvePaths(env: Env): Paths {
     trust: join(root, "trust.json"),
     history: join(root, "history.jsonl"),
     logs: join(root, "logs"),
+    viewers: join(root, "viewers"),
     bin: join(root, "bin"),
     commands: join(root, "commands"),
     projects: join(root, "projects"),

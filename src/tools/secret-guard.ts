@@ -60,13 +60,13 @@ export function createSecretGuard(options: SecretGuardOptions): SecretGuard {
       return redactor;
     },
     async refresh() {
-      const state = [settings.user.redaction, fileState(agentSecrets.file), fileState(paths.providerAuth)].join(" ");
-      if (state === knownState) return redactor;
       try {
+        const state = [settings.user.redaction, fileState(agentSecrets.file), fileState(paths.providerAuth)].join(" ");
+        if (state === knownState) return redactor;
         redactor = await load();
         knownState = state;
       } catch {
-        // A damaged file: what was known stays known, and the next refresh tries again.
+        // A damaged file, or one that may not be looked at here: what was known stays known, and the next refresh tries again.
       }
       return redactor;
     },
@@ -74,7 +74,7 @@ export function createSecretGuard(options: SecretGuardOptions): SecretGuard {
       if (agentId === null || !command.includes("$")) return {};
       const found: Record<string, string> = {};
       try {
-        for (const name of agentSecrets.names(agentId)) {
+        for (const name of agentSecrets.usable(agentId)) {
           if (!namesVariable(command, name)) continue;
           const value = await agentSecrets.find(agentId, name);
           if (value !== null) found[name] = value;

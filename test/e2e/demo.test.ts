@@ -19,6 +19,8 @@ test.each([[[]], [["--yes"]]])("on a pipe, with %p", async (flags) => {
     "price.sh",
     "sh test.sh",
     "ok: 100 becomes 120",
+    "memory create reference/price-project",
+    "Letta       how the price project is tested, for next time",
   ]) {
     expect(stdout).toContain(said);
   }

@@ -1,7 +1,7 @@
 // A confined command and the agent's memory: its own notes it may write, what git would run from them it may not.
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runLetta } from "../support/binary.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -55,7 +55,7 @@ describe.skipIf(backends.length === 0).each(backends)("under $name", ({ name, pa
     ]);
     // Landlock grants whole folders: git's own, with hooks in it, is none of them.
     if (name === "bwrap" && Bun.which("git")) expect(lines[7]).toBe("note");
-    expect(existsSync(join(memory, ".git/hooks/pre-commit"))).toBe(false);
+    expect(readFileSync(join(memory, ".git/hooks/pre-commit"), "utf8")).not.toContain("evil");
     expect(readFileSync(join(memory, ".git/config"), "utf8")).not.toContain("evil");
   });
 });

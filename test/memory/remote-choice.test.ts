@@ -48,7 +48,7 @@ test("a user's own remote gets the token of its origin, under the name the addre
     place: { kind: "ssh", url: "git@git.example.com:m.git" },
     headers: {},
   });
-  expect(remoteTokenName("https://git.example.com")).toBe("memory remote https://git.example.com");
+  expect(remoteTokenName("https://git.example.com")).toBe("MEMORY_REMOTE_GIT_EXAMPLE_COM_D1B1F2DE");
 });
 
 test("unencrypted only on this machine, or where the user said the server is", async () => {

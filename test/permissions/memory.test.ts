@@ -54,6 +54,24 @@ test.each([
   expect(verdicts.join(" ")).toBe(expected);
 });
 
+// The same columns.
+test.each([
+  ["letta memory log -n 3", "allow ask allow allow allow"],
+  ["letta memory commit -m why", "deny ask allow allow allow"],
+  ["letta memory log && letta memory undo -y", "deny ask allow allow allow"],
+  ["bash -c 'letta memory undo'", "deny ask allow allow allow"],
+  ["letta memory undo && rm x", "deny ask ask ask allow"],
+  ["letta memory push", "deny ask ask ask allow"],
+] as const)("%s", async (command, expected) => {
+  const { checker, project: cwd } = await world();
+  const verdicts = [];
+  for (const mode of MODES) {
+    checker.setMode(mode);
+    verdicts.push(brief(await checker.check("Bash", [{ kind: "shell", command, cwd }], "agent-1")));
+  }
+  expect(verdicts.join(" ")).toBe(expected);
+});
+
 test("without an agent it is nobody's", async () => {
   const { checker, home } = await world();
   const path = join(home, ".letta/agents/agent-1/memory/system/human.md");

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openAgentSecrets } from "@/store/agent-secrets.ts";
+import { HARNESS_SECRET, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSecrets } from "@/store/secrets.ts";
@@ -75,6 +75,15 @@ test("a command gets the secrets it names, and nothing shows their values", asyn
   );
   expect(live()).not.toContain(VALUE);
   expect(await bash("printenv TOKEN; echo none")).toBe("none");
+});
+
+test("no command gets the token of a memory's remote, and none shows it", async () => {
+  const { bash, agentSecrets, guard } = await open();
+  const name = `${HARNESS_SECRET}HOST_1234`;
+  await agentSecrets.set("agent-1", name, "of-the-remote");
+  await guard.refresh();
+  expect(await guard.envFor("agent-1", `echo $${name}`)).toEqual({});
+  expect(await bash(`echo "[$${name}]" of-the-remote`)).toBe(`[] ${name}=<REDACTED>`);
 });
 
 test("values that arrive in pieces, with colours between, are found in text and live output", async () => {
@@ -173,3 +182,24 @@ test("the end of a session comes whole when it looks like the beginning of a val
     `ends in ${VALUE.slice(0, 5)}`,
   );
 });
+
+test("what may not be looked at any more stays known, and is no error", async () => {
+  const { guard, file } = await openWithFile();
+  rmSync(file);
+  // Looking at it fails, as it does where a sandbox hides it.
+  symlinkSync(file, file);
+  expect((await guard.refresh()).redact(`echo ${VALUE}`)).not.toContain(VALUE);
+});
+
+async function openWithFile() {
+  const home = mkdtempSync(join(tmpdir(), "letta-guard-"));
+  closing.push(async () => rmSync(home, { recursive: true, force: true }));
+  const env = readEnv({ HOME: home, LETTA_SKIP_KEYCHAIN_CHECK: "1" });
+  const paths = resolvePaths(env);
+  const agentSecrets = openAgentSecrets({ env, paths, keychain: null });
+  const secrets = openSecrets({ env, paths, keychain: null });
+  const guard = createSecretGuard({ env, paths, settings: { user: {} }, secrets, agentSecrets });
+  await agentSecrets.set("agent-1", "TOKEN", VALUE);
+  await guard.refresh();
+  return { guard, file: agentSecrets.file };
+}

@@ -55,7 +55,7 @@ async function askUrl(kind: ProviderKind | undefined, { ui }: ReplSession): Prom
   return ui.askLine(`Address of ${kind.label} (Enter: ${kind.baseUrl}):`);
 }
 
-function asking({ ui }: ReplSession, key: string | undefined): Asking {
+export function asking({ ui }: ReplSession, key: string | undefined): Asking {
   const answered = (line: string | null): string => {
     if (line === null) throw new LettaError("cancelled", "Nothing was stored.");
     return line;
@@ -70,7 +70,7 @@ function asking({ ui }: ReplSession, key: string | undefined): Asking {
 }
 
 /** What the command writes becomes lines of the conversation. */
-function sessionIo(session: ReplSession): Io {
+export function sessionIo(session: ReplSession): Io {
   const say = (text: string): void => session.say(text.trimEnd());
   return { stdout: say, stderr: say, isTty: false, width: session.ui.columns(), color: false, closed: false };
 }

@@ -3,7 +3,6 @@
 
 import type { App } from "@/app.ts";
 import type { ConversationRef } from "@/backend/backend.ts";
-import { contentText } from "@/backend/content.ts";
 import type { AgentState, ContentPart, Conversation, UsageStatistics } from "@/backend/wire.ts";
 import type { TurnQueue } from "@/engine/queue.ts";
 import { describeError } from "@/lib/errors.ts";
@@ -13,6 +12,7 @@ import { findCommand, nearestCommand } from "./commands/registry.ts";
 import { findCustomCommand } from "./custom-commands.ts";
 import type { History } from "./history.ts";
 import { cycleMode } from "./mode.ts";
+import { shownText } from "./prompt-message.ts";
 import { rememberConversation } from "./remember.ts";
 import { EventRenderer } from "./renderer.ts";
 import { ShellMode } from "./shell-mode.ts";
@@ -119,7 +119,7 @@ export class ReplSession {
         this.#shell.startedAt === null &&
         !this.#command &&
         (this.queue.length === 0 || this.queue.held),
-      queue: () => this.queue.list().map((item) => contentText(item.content)),
+      queue: () => this.queue.list().map((item) => shownText(item.content)),
       status: () => this.#status(),
       history: () => this.history.entries,
     };
@@ -157,7 +157,7 @@ export class ReplSession {
 
   /** Queues a message; it goes out as soon as nothing runs. */
   send(content: string | ContentPart[]) {
-    const text = contentText(content);
+    const text = shownText(content);
     if (this.model === "") {
       return this.#refuse(text, "No model is connected yet: /connect adds one, and the text is kept.");
     }
@@ -311,7 +311,7 @@ export class ReplSession {
     if (this.#command || this.#shell.startedAt !== null)
       return this.#refuse(text, `/${this.#command?.name ?? "shell"} is still running.`);
     const shown = command.echo && args ? `/${command.name} ${command.echo(args)}` : text;
-    if (this.ui.interactive) this.renderer.print(this.echo(shown), "user");
+    if (this.ui.interactive && !command.isMessage) this.renderer.print(this.echo(shown), "user");
     let running: Promise<void> | undefined;
     try {
       running = command.run(args, this) ?? undefined;

@@ -1,7 +1,6 @@
 // Sends one batch of the queue as a turn and sees it to its end: events to the renderer, questions to the person, and
 // what to do when another process holds the conversation.
 
-import { contentText } from "@/backend/content.ts";
 import type { ContentPart } from "@/backend/wire.ts";
 import type { EngineEvent, Turn, TurnInput } from "@/engine/events.ts";
 import type { QueueBatch } from "@/engine/queue.ts";
@@ -10,6 +9,8 @@ import { LettaError } from "@/lib/errors.ts";
 import { plural } from "@/lib/text.ts";
 import { type AskOptions, askApproval } from "./ask-approval.ts";
 import { askBusy } from "./busy.ts";
+import { memoryHead, sayMemoryChanges } from "./memory-notes.ts";
+import { shownText } from "./prompt-message.ts";
 import type { ReplSession } from "./session.ts";
 
 /** How often a busy conversation is tried again while waiting for it. */
@@ -36,6 +37,7 @@ export class TurnRunner {
     const { session } = this;
     this.#sending = { startedAt: session.now(), chars: 0, state: "turn" };
     this.#announce(batch);
+    const memory = memoryHead(session);
     try {
       await this.#runUntilFree({
         ...session.ref,
@@ -53,6 +55,7 @@ export class TurnRunner {
     } finally {
       this.#sending = null;
     }
+    await sayMemoryChanges(session, await memory);
     const { queue } = session;
     if (queue.held && queue.length > 0 && !session.exiting)
       session.say(`${plural(queue.length, "queued message")} held: Enter sends, /queue changes.`);
@@ -94,7 +97,7 @@ export class TurnRunner {
   #announce(batch: QueueBatch): void {
     const { renderer, ui } = this.session;
     if (batch.automatic) renderer.print([ui.theme.dim("A background task has news for the agent.")], "user");
-    else if (ui.interactive) renderer.print(this.session.echo(contentText(batch.content)), "user");
+    else if (ui.interactive) renderer.print(this.session.echo(shownText(batch.content)), "user");
   }
 
   /** A conversation someone else is working in: the user waits for it, goes elsewhere, or takes the message back. */
@@ -186,6 +189,6 @@ export class TurnRunner {
   }
 
   #giveBack(content: string | ContentPart[] | null): void {
-    this.session.ui.setInput(contentText(content ?? ""));
+    this.session.ui.setInput(shownText(content ?? ""));
   }
 }

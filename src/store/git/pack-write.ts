@@ -17,6 +17,33 @@ export async function writePack(
   oids: readonly Oid[],
   read: (oid: Oid) => StoredObject,
 ): Promise<string> {
+  const { sorted, offsets, checksums, parts, packHash } = packBytes(oids, read);
+  const index = packIndex(sorted, offsets, checksums, packHash);
+  const name = join(folder, `pack-${Buffer.from(packHash).toString("hex")}`);
+  for (const [ending, content] of [
+    [".pack", parts],
+    [".idx", [index]],
+  ] as const) {
+    const file = scratch.path();
+    await disk.create(file, content, { mode: 0o444, durable: true });
+    disk.rename(file, name + ending);
+  }
+  await disk.syncDir(folder);
+  return name;
+}
+
+interface Pack {
+  sorted: Oid[];
+  /** Of each object, as its index wants them. */
+  offsets: number[];
+  checksums: number[];
+  /** The pack's bytes in order. */
+  parts: Uint8Array[];
+  packHash: Uint8Array;
+}
+
+/** The pack alone, as it also travels in a bundle. */
+export function packBytes(oids: readonly Oid[], read: (oid: Oid) => StoredObject): Pack {
   const sorted = [...new Set(oids)].sort();
   const parts: Uint8Array[] = [packHeader(sorted.length)];
   const offsets: number[] = [];
@@ -33,18 +60,7 @@ export async function writePack(
   }
   const packHash = sha1(parts);
   parts.push(packHash);
-  const index = packIndex(sorted, offsets, checksums, packHash);
-  const name = join(folder, `pack-${Buffer.from(packHash).toString("hex")}`);
-  for (const [ending, content] of [
-    [".pack", parts],
-    [".idx", [index]],
-  ] as const) {
-    const file = scratch.path();
-    await disk.create(file, content, { mode: 0o444, durable: true });
-    disk.rename(file, name + ending);
-  }
-  await disk.syncDir(folder);
-  return name;
+  return { sorted, offsets, checksums, parts, packHash };
 }
 
 function packHeader(count: number): Uint8Array {

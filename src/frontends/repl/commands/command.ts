@@ -10,6 +10,8 @@ export interface ReplCommand {
   summary: string;
   /** Arguments as they stand in the scrollback. Default: as typed. */
   echo?(args: string): string;
+  /** It sends a message that is shown as what was typed: the line is not shown twice. */
+  isMessage?: boolean;
   /** May run while a turn does. Others are refused then, and what was typed is kept. */
   whileBusy?: boolean;
   /** Throws LettaError for what the user should read. */

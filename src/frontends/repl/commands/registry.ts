@@ -13,6 +13,10 @@ import { exit } from "./exit.ts";
 import { fork } from "./fork.ts";
 import { help } from "./help.ts";
 import { hooks } from "./hooks.ts";
+import { memfs } from "./memfs.ts";
+import { memory, palace } from "./memory.ts";
+import { doctor, init, remember } from "./memory-prompts.ts";
+import { memoryRepository } from "./memory-repository.ts";
 import { mode } from "./mode.ts";
 import { model } from "./model.ts";
 import { newConversation } from "./new.ts";
@@ -20,6 +24,7 @@ import { permissions } from "./permissions.ts";
 import { personality } from "./personality.ts";
 import { pin, unpin } from "./pin.ts";
 import { queue } from "./queue.ts";
+import { recompile } from "./recompile.ts";
 import { reflect } from "./reflect.ts";
 import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
@@ -40,6 +45,14 @@ export const COMMANDS: readonly ReplCommand[] = [
   agents,
   rename,
   personality,
+  memory,
+  palace,
+  init,
+  remember,
+  doctor,
+  memfs,
+  memoryRepository,
+  recompile,
   pin,
   unpin,
   model,
