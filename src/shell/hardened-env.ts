@@ -49,12 +49,15 @@ const FIXED: Record<string, string> = {
   // No update checks, no other version of the program because a project asks for it.
   npm_config_offline: "true",
   npm_config_update_notifier: "false",
-  // Where logs go a project may say.
+  // Where logs and the cache go a project may say.
   npm_config_logs_max: "0",
   npm_config_logs_dir: "/dev/null",
   npm_config_timing: "false",
   // It is made before anything else, wherever a project wants it; nothing needs one.
   npm_config_cache: "/dev/null",
+  // A program that npm 6 loads. It passes over an empty value; later versions warn about the name.
+  npm_config_onload_script: "null",
+  npm_config_loglevel: "error",
   COREPACK_ENABLE_NETWORK: "0",
   COREPACK_ENABLE_PROJECT_SPEC: "0",
   GOTOOLCHAIN: "local",

@@ -59,9 +59,9 @@ const JQ = {
     " ",
   ),
 };
-/** Reads the environment, other files, or what started jq. */
+/** Reads the environment, other files, or what started jq. Blanks and comments may stand between `$` and a name. */
 const JQ_REACHES_OUT =
-  /\b(?:env|input_filename|include|import|debug|stderr|modulemeta|get_search_list|halt_error|\$?__prog_args|\$?__loc__|\$ENV)\b|\$ENV/;
+  /\b(?:env|input_filename|include|import|debug|stderr|modulemeta|get_search_list|halt_error|\$?__prog_args|\$?__loc__|\$ENV)\b|\$ENV|\$[\s#]/;
 
 export function findJqReads(args: string[]): ReadOnlyResult {
   const rest: string[] = [];

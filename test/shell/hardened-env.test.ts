@@ -38,17 +38,17 @@ test.each([
   expect(Object.fromEntries(kept)).toEqual(expected);
 });
 
-test("npm makes no directory where a project wants one", () => {
-  const project = join(root, "npm");
-  mkdirSync(project);
-  writeFileSync(join(project, "package.json"), '{"name":"x","version":"1.0.0"}');
-  writeFileSync(join(project, ".npmrc"), "cache=cache\nlogs-dir=logs\nlogs-max=10\ntiming=true\n");
-  const env = hardenEnv({ ...process.env, HOME: project } as Record<string, string>, [project]);
-  const npm = Bun.which("npm", { PATH: env.PATH ?? "" });
-  if (npm === null) throw new Error("the tests need npm");
-  const { stdout } = Bun.spawnSync([npm, "ls"], { cwd: project, env });
-  expect([stdout.toString().split(" ")[0], readdirSync(project).sort()]).toEqual([
-    "x@1.0.0",
-    [".npmrc", "package.json"],
-  ]);
+test("settings of a project make npm write and load nothing", () => {
+  const project = mkdtempSync(join(root, "npm-"));
+  const npmrc = `timing=true\nlogs-dir=./logs\ncache=${project}/cache\nonload-script=${project}/load.js\n`;
+  writeFileSync(join(project, ".npmrc"), npmrc);
+  writeFileSync(join(project, "package.json"), '{"name":"x","version":"1.0.0"}\n');
+  const before = readdirSync(project).sort();
+  const run = (env: Record<string, string | undefined>) =>
+    Bun.spawnSync(["npm", "ls"], { cwd: project, env, stdin: "ignore" }).stderr.toString();
+  expect(run(hardenEnv({ PATH: process.env.PATH ?? "", HOME: project }, []))).toBe("");
+  expect(readdirSync(project).sort()).toEqual(before);
+  // Otherwise it writes both.
+  run({ PATH: process.env.PATH, HOME: project, npm_config_offline: "true" });
+  expect(readdirSync(project)).toContain("logs");
 });
