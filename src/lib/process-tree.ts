@@ -46,27 +46,33 @@ export interface KillPauses {
   afterTermMs: number;
 }
 
-/** INT, TERM, KILL, each only while something is left. Resolves when nothing is (or cannot be ended). */
+/** INT, TERM, then STOP until nothing new appears, and KILL; each only while something is left. Resolves when nothing is
+ *  (or cannot be ended). */
 export async function killTree(tree: ProcessTree, pauses: KillPauses): Promise<void> {
   if (process.platform === "win32") return killOnWindows(tree.pid);
   const known = new Map<number, string>();
-  return killListed(() => listTree(tree, known), pauses);
+  const { mark, tag, groupOnly } = tree;
+  const isOurs = (pid: number) => !groupOnly && (hasMark(pid, mark) || (tag !== undefined && hasTag(pid, tag)));
+  return killListed(() => listTree(tree, known), isOurs, pauses);
 }
 
 /** The same for everything with a tag that starts so. */
 export function killTagged(tag: string, pauses: KillPauses): Promise<void> {
   return killListed(
     async () => (await listProcesses()).map(({ pid }) => pid).filter((pid) => hasTag(pid, tag)),
+    (pid) => hasTag(pid, tag),
     pauses,
   );
 }
 
-async function killListed(list: () => Promise<number[]>, pauses: KillPauses): Promise<void> {
+async function killListed(
+  list: () => Promise<number[]>,
+  isOurs: (pid: number) => boolean,
+  pauses: KillPauses,
+): Promise<void> {
   const steps = [
     { signal: "SIGINT", pauseMs: pauses.afterIntMs },
     { signal: "SIGTERM", pauseMs: pauses.afterTermMs },
-    // A tree may grow while it is being killed, hence several rounds.
-    ...Array.from({ length: 5 }, () => ({ signal: "SIGKILL", pauseMs: 200 }) as const),
   ] as const;
   for (const { signal, pauseMs } of steps) {
     const alive = await list();
@@ -78,6 +84,42 @@ async function killListed(list: () => Promise<number[]>, pauses: KillPauses): Pr
     while (performance.now() < deadline) {
       await Bun.sleep(Math.min(20, pauseMs));
       if ((await list()).length === 0) return;
+    }
+  }
+  await killForGood(list, isOurs);
+}
+
+/** How long something that keeps starting successors is chased. */
+const CHASE_MS = 2_000;
+
+/** A process that hands over to a successor and ends is gone before a signal reaches it; the successor cannot hand over
+ *  once it is stopped. So all are stopped, the youngest first and each as soon as it is seen, until a look finds nobody
+ *  new; then they are killed. */
+async function killForGood(list: () => Promise<number[]>, isOurs: (pid: number) => boolean): Promise<void> {
+  const deadline = performance.now() + CHASE_MS;
+  do {
+    stopSuccessors(isOurs, deadline);
+    const alive = await list();
+    if (alive.length === 0) return;
+    for (const pid of alive) send(pid, "SIGKILL");
+    await Bun.sleep(10);
+    if ((await list()).length === 0) return;
+  } while (performance.now() < deadline);
+}
+
+function stopSuccessors(isOurs: (pid: number) => boolean, deadline: number): void {
+  if (process.platform !== "linux") return;
+  const known = new Set<number>([process.pid]);
+  for (let grew = true; grew && performance.now() < deadline; ) {
+    grew = false;
+    // In the order of numbers: who was just started is looked at while it still lives.
+    for (const name of readdirSync("/proc").reverse()) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid) || known.has(pid)) continue;
+      known.add(pid);
+      if (!isOurs(pid)) continue;
+      send(pid, "SIGSTOP");
+      grew = true;
     }
   }
 }
