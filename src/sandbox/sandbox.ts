@@ -165,6 +165,8 @@ function cleanUp(policy: SandboxPolicy): Leftovers {
   };
   for (const path of policy.unholdable) remove(path);
   for (const place of policy.neverBare) if (isBare(realDisk.list(place))) remove(join(place, "HEAD"));
+  // Whoever started a child on a memory takes its folder apart afterwards; nobody else's git goes there.
+  if (policy.profile === "memory-subagent") return { removed, disarmed: [], repositories: [] };
   const roots = policy.rules.filter(({ access, path }) => access === "write" && path !== policy.tmp);
   const outer = roots
     .map(({ path }) => path)

@@ -59,7 +59,9 @@ test("what is not plain shows everything that may run", async () => {
 });
 
 test("what runs in its place is shown", async () => {
-  expect(await explain("git diff")).toContain("Runs as\n  git 'diff' '--no-ext-diff' '--no-textconv' '--' ':/' ");
+  const shown = await explain("git diff");
+  expect(shown).toMatch(/Runs as\n {2}GIT_DIR='\S+' GIT_COMMON_DIR='\S+' GIT_WORK_TREE='\S+' git 'diff' /);
+  expect(shown).toContain("git 'diff' '--no-ext-diff' '--no-textconv' '--' ':/' ");
 });
 
 test("rules to add, and rules in the way", async () => {

@@ -264,7 +264,8 @@ test("a bundled skill is unpacked when it is called, and again when somebody cha
   const file = join(cache, readdirSync(cache)[0]!, "creating-skills/SKILL.md");
   const text = readFileSync(file, "utf8");
   const given = userTexts(server, 1).at(-1)!;
-  expect(given).toStartWith("<creating-skills>\n---\nname: creating-skills\n");
+  const head = `<creating-skills>\n# Skill Directory: ${dirname(file)}\n\n---\nname: creating-skills\n`;
+  expect(given).toStartWith(head);
   writeFileSync(file, "changed");
   await runLetta(args, { home, env });
   expect(userTexts(server, 3).at(-1)).toBe(given);
