@@ -147,8 +147,7 @@ export async function renamePath(draft: Draft, { from, to }: { from: string; to:
 /** In the language of `apply_patch`; later operations see what earlier ones did. Paths mean Markdown files. */
 export async function applyMemoryPatch(draft: Draft, input: string): Promise<void> {
   for (const operation of parsePatch(input)) {
-    const path =
-      operation.kind === "delete" ? sourcePaths(draft, operation.path)[0]! : markdownPath(draft, operation.path);
+    const path = operation.kind === "delete" ? sourceFile(draft, operation.path) : markdownPath(draft, operation.path);
     if (operation.kind === "delete") {
       draft.write(path, null);
     } else if (operation.kind === "add") {

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { codeOf, LettaError } from "@/lib/errors.ts";
-import type { CommitOptions, GitRepository, Identity } from "@/store/git/types.ts";
+import type { ChangeOptions, CommitOptions, FileStatus, GitRepository, Identity } from "@/store/git/types.ts";
 import type { Paths } from "@/store/paths.ts";
 import {
   applyMemoryPatch,
@@ -180,9 +180,9 @@ class Memory implements AgentMemory {
       const changes = await draft.changes();
       if (changes.length === 0) throw new LettaError("usage", "This changes nothing in memory");
       if (request.expectedSha) await assertSame(repository, request.expectedSha, changes);
-      await this.#assertClean(repository, changes);
+      await this.#assertNoOperation(repository);
       const problems = await this.#check(files, changes, request);
-      const commit = { message, author: request.author ?? this.identity, expectedHead: head };
+      const commit = { message, author: request.author ?? this.identity, expectedHead: head, refuseLocal };
       const oid = await commitOnce(repository, changes, commit);
       if (oid !== null)
         return { oid, paths: changes.map(({ path }) => path), problems, notes: formatProblems(problems) };
@@ -227,19 +227,11 @@ class Memory implements AgentMemory {
     throw new LettaError("invalid_data", `Nothing was changed in memory:\n${formatProblems(errors)}`);
   }
 
-  /** Only what the edit touches: unrelated unfinished work must not stop it. */
-  async #assertClean(repository: GitRepository, changes: readonly MemoryChange[]): Promise<void> {
+  async #assertNoOperation(repository: GitRepository): Promise<void> {
     const operation = await repository.operation();
-    if (operation) {
-      throw new LettaError("conflict", `A ${operation} is half done in ${this.places.memory}`, {
-        hint: "Finish or abort it with git first.",
-      });
-    }
-    const dirty = await repository.status({ paths: changes.map(({ path }) => path) });
-    if (dirty.length === 0) return;
-    const names = dirty.map(({ path, state }) => `${path} (${state})`).join(", ");
-    throw new LettaError("conflict", `Nothing was changed: there are changes that nobody committed yet: ${names}`, {
-      hint: "Look at them with `letta memory diff`, keep them with `letta memory commit -m …`, or drop them with `letta memory restore <path>`; then try again.",
+    if (!operation) return;
+    throw new LettaError("conflict", `A ${operation} is half done in ${this.places.memory}`, {
+      hint: "Finish or abort it with git first.",
     });
   }
 
@@ -327,11 +319,19 @@ async function filesOf(repository: GitRepository, oid: string): Promise<MemoryFi
   };
 }
 
+/** Only what the edit touches: unrelated unfinished work must not stop it. */
+function refuseLocal(files: readonly FileStatus[]): LettaError {
+  const names = files.map(({ path, state }) => `${path} (${state})`).join(", ");
+  return new LettaError("conflict", `Nothing was changed: there are changes that nobody committed yet: ${names}`, {
+    hint: "Look at them with `letta memory diff`, keep them with `letta memory commit -m …`, or drop them with `letta memory restore <path>`; then try again.",
+  });
+}
+
 /** Null: HEAD is another one by now. */
 async function commitOnce(
   repository: GitRepository,
   changes: MemoryChange[],
-  options: CommitOptions & { expectedHead: string | null },
+  options: ChangeOptions & { expectedHead: string | null },
 ): Promise<string | null> {
   try {
     const outcome = await repository.commitChanges(changes, options);

@@ -215,6 +215,8 @@ describe("patch", () => {
     [["*** Update File: nothing", "@@", "-x", "+y"], "There is no nothing in memory"],
     [["*** Update File: system/human", "@@", "+y"], "has no context"],
     [["*** Delete File: ../x"], "is no path in memory"],
+    [["*** Delete File: reference"], "reference is a folder with 2 files"],
+    [["*** Delete File: reference/deep/"], "reference/deep is a folder with 1 file"],
   ])("%j is refused", async (lines, message) => {
     await expect(patch(...lines)).rejects.toThrow(message);
   });

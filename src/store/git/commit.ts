@@ -5,18 +5,19 @@ import { join } from "node:path";
 import { LettaError } from "@/lib/errors.ts";
 import type { GitContext } from "./context.ts";
 import { assertExpectedHead, commitReason, type Landing, land, putCommit, type Writing, withWriting } from "./land.ts";
+import { isSameContent } from "./landing-journal.ts";
 import { assertSafePath, looksLikeGitmodules } from "./names.ts";
 import { EMPTY_TREE, hashObject } from "./object-format.ts";
-import { inspect } from "./status.ts";
+import { inspect, type PathState, toStatus } from "./status.ts";
 import { findFile, type Splice, spliceTree } from "./trees.ts";
-import type { Change, CommitOptions, CommitOutcome, FileMode, Oid } from "./types.ts";
-import { modeOf, readWorkingFile, statFile } from "./working-file.ts";
+import type { Change, ChangeOptions, CommitOptions, CommitOutcome, FileMode, Oid } from "./types.ts";
+import { modeOf, readWorkingFile, readWorkingOid, statFile } from "./working-file.ts";
 import type { PlannedFile } from "./working-tree.ts";
 
 export function commitChanges(
   git: GitContext,
   changes: readonly Change[],
-  options: CommitOptions,
+  options: ChangeOptions,
 ): Promise<CommitOutcome> {
   return withWriting(git, "commit", async (writing) => {
     assertExpectedHead(writing, options);
@@ -39,8 +40,23 @@ export function commitChanges(
       splices.set(change.path, putFile(git, change.path, mode, content));
       if (!isAlready(git, change.path, mode, content)) files.push({ path: change.path, content: () => content, mode });
     }
+    if (options.refuseLocal) {
+      const local = (await inspect(git, [...splices.keys()])).filter((state) => !isPlanned(git, state, splices));
+      if (local.length > 0) throw options.refuseLocal(local.flatMap(toStatus));
+    }
     return await commitSplices(writing, splices, options, { files, index: new Map(splices) });
   });
+}
+
+/** What is local there is what the commit will be. */
+function isPlanned(git: GitContext, state: PathState, splices: ReadonlyMap<string, Splice>): boolean {
+  const { path, head, entry, stat, conflicted } = state;
+  const planned = splices.get(path);
+  if (planned === undefined || conflicted) return false;
+  const isKnown = [head, planned, null].some((known) => isSameContent(entry, known));
+  const mode = stat && modeOf(git, stat, planned?.mode);
+  const content = stat && mode && { mode, oid: readWorkingOid(git.dir, path, stat) };
+  return isKnown && (!stat || mode !== null) && isSameContent(content, planned);
 }
 
 export function commitPaths(git: GitContext, paths: readonly string[], options: CommitOptions): Promise<CommitOutcome> {

@@ -93,7 +93,7 @@ function isOfInterest(state: PathState): boolean {
   return state.conflicted || state.file !== "unchanged" || isStaged(state);
 }
 
-function toStatus(state: PathState): FileStatus[] {
+export function toStatus(state: PathState): FileStatus[] {
   const { path, head, entry, file } = state;
   const staged = isStaged(state);
   const as = (is: FileState, isStaged = staged): FileStatus => ({ path, state: is, staged: isStaged });

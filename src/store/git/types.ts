@@ -83,6 +83,12 @@ export interface CommitOptions {
   expectedHead?: Oid | null;
 }
 
+export interface ChangeOptions extends CommitOptions {
+  /** Asked under the writer's lock, with the paths of the change that are neither what HEAD has nor what the commit will
+   *  have: its error refuses the commit. Default: they are overwritten. */
+  refuseLocal?(files: FileStatus[]): Error;
+}
+
 export type CommitOutcome = { status: "committed"; oid: Oid; paths: string[] } | { status: "unchanged" };
 
 /** Two sides changed the same place. Nothing was written. */
@@ -175,7 +181,7 @@ export interface GitRepository {
 
   /** Writes the files into the working tree, and one commit of exactly them; other changes there stay as they are. A
    *  failure leaves working tree, index and branch as they were. */
-  commitChanges(changes: Change[], options: CommitOptions): Promise<CommitOutcome>;
+  commitChanges(changes: Change[], options: ChangeOptions): Promise<CommitOutcome>;
   /** Commits what the working tree has at or below these paths (`[]`: everywhere), deletions included. */
   commitPaths(paths: string[], options: CommitOptions): Promise<CommitOutcome>;
   /** A commit with these parents and this tree on the current branch, the working tree brought along: only paths that

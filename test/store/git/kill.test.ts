@@ -11,6 +11,9 @@ import { operations } from "../../support/git-writer.ts";
 
 const WRITER = join(import.meta.dir, "../../support/git-writer.ts");
 
+/** Those that bring a working tree from one commit to another. */
+const KEEPS_FILES = ["commit", "merge", "fast forward"];
+
 /** main, `other` (diverged), `ahead` (of main), a linked working tree, and what an operation needs besides. */
 async function makeBase(folder: string, operation: string): Promise<string> {
   const dir = join(folder, "memory");
@@ -102,6 +105,23 @@ test.each(Object.keys(operations))(
           ...Object.keys(after.files),
         ]))
           expect([before?.files[path], after.files[path]]).toContain(now.files[path]);
+      }
+      // Whoever edits the same file next finds no work of somebody else's in it, and leaves nothing behind.
+      if (KEEPS_FILES.includes(operation)) {
+        const repo = await openRepository(dir);
+        const edit = await repo.commitChanges(changes({ "system/persona.md": "next\n", "notes.md": "next\n" }), {
+          message: "next",
+          author: ANN,
+          refuseLocal: (files) => new Error(JSON.stringify({ step, files })),
+        });
+        expect({ step, outcome: edit.status, status: await repo.status() }).toEqual({
+          step,
+          outcome: "committed",
+          status: [],
+        });
+        if (hasGit) expect({ step, says: git(dir, ["status", "--porcelain"]) }).toEqual({ step, says: "" });
+        reset();
+        await run(step);
       }
       // The next run of anybody finds what is left, says nothing, and finishes.
       const repo = operation === "init" ? await initRepository(dir, { branch: "main" }) : await openRepository(dir);
