@@ -51,6 +51,8 @@ async function copyFolder(from: string, to: string): Promise<void> {
       verbatimSymlinks: true,
       preserveTimestamps: true,
       errorOnExist: true,
+      // What programs left there for themselves: nobody here asked for it.
+      filter: (source) => source !== join(from, ".git", "letta") && source !== join(from, ".git", "hooks"),
     });
     await rename(temporary, to);
   } catch (error) {

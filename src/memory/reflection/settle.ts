@@ -121,7 +121,9 @@ async function supersede({ id, plan }: DreamRecord, deps: SettleDeps): Promise<v
   }
 }
 
+/** Nothing but a proposal, whatever the journal of a foreign memory says. */
 export async function dropProposal(memory: GitRepository, ref: string): Promise<void> {
+  if (!ref.startsWith(PROPOSALS) || !/^[\w-]+$/.test(ref.slice(PROPOSALS.length))) return;
   const tip = await memory.resolve(ref);
   if (tip === null) return;
   try {

@@ -1,7 +1,8 @@
 // The linked working tree a dream works in, and the commit that is made of what it left there.
 
+import { realpathSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { HARNESS_IDENTITY } from "@/memory/places.ts";
 import { decodeLoosely, type MemoryChange } from "@/memory/validate.ts";
@@ -55,6 +56,7 @@ export async function commitDream(
 
 /** Folder, metadata and branch; what is gone already is fine. */
 export async function discardTree(memory: GitRepository, { dir, branch }: Pick<DreamPlan, "dir" | "branch">) {
+  if (!isDreamPlace(memory, dir, branch)) return;
   // The folder first: it is no working tree any more to whoever looks inside for proof.
   await rm(dir, { recursive: true, force: true });
   try {
@@ -66,6 +68,22 @@ export async function discardTree(memory: GitRepository, { dir, branch }: Pick<D
   const tip = await memory.resolve(branch);
   if (tip === null) return;
   await memory.updateRef(branch, { from: tip, to: null, reason: "reflection: done", by: HARNESS_IDENTITY });
+}
+
+/** What is deleted is one of a dream's own folders and branches, whatever a journal says: a memory that came from elsewhere
+ *  brings its journal along. */
+function isDreamPlace({ dir: memoryDir }: GitRepository, dir: string, branch: string): boolean {
+  const id = /^reflection-([\w-]+)$/.exec(basename(dir))?.[1];
+  const worktrees = join(dirname(memoryDir), "memory-worktrees");
+  return id !== undefined && branch === dreamBranch(id) && realPath(dirname(dir)) === realPath(worktrees);
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // Not there: nothing is, and metadata may still name it.
+  }
 }
 
 async function readLink(dir: string): Promise<string | null> {

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openDreamJournal } from "@/memory/reflection/journal.ts";
 import { recoverDreams } from "@/memory/reflection/recover.ts";
+import { dropProposal } from "@/memory/reflection/settle.ts";
 import { dreamWorld, hasGit, NO_LEFTOVERS, REF, type World } from "./dream-world.ts";
 
 async function killedAt(world: World, kind: string, step: string): Promise<void> {
@@ -95,4 +97,28 @@ test("worktrees nobody knows are taken away when they are old; other folders are
   const left = await world.leftovers();
   expect(left.folders.sort()).toEqual(["defrag-1", "reflection-young"]);
   expect(left.branches).toEqual(["refs/heads/letta/reflection/young"]);
+});
+
+test("the journal of a foreign memory makes nobody delete anything but a dream's own", async () => {
+  await using world = await dreamWorld();
+  const head = (await world.repository.resolve("HEAD"))!;
+  const victim = join(world.dir, "victim");
+  mkdirSync(victim);
+  const { memory, worktrees } = world.memory.places;
+  const journal = openDreamJournal(memory);
+  const plan = { agentId: REF.agentId, base: head, moves: [], reviewed: [], merge: "auto" as const };
+  const main = "refs/heads/main";
+  journal.append("one", { step: "planned", plan: { ...plan, dir: victim, branch: main } });
+  journal.append("two", { step: "planned", plan: { ...plan, dir: join(worktrees, "reflection-two"), branch: main } });
+  journal.append("three", {
+    step: "planned",
+    plan: { ...plan, dir: join(victim, "reflection-three"), branch: "refs/heads/letta/reflection/three" },
+  });
+  mkdirSync(join(victim, "reflection-three"));
+  await recover(world);
+  await dropProposal(world.repository, main);
+  await dropProposal(world.repository, "refs/letta/proposals/../../heads/main");
+  expect(existsSync(join(victim, "reflection-three"))).toBe(true);
+  expect(await world.repository.resolve(main)).toBe(head);
+  expect(await world.dream("payload")).toMatchObject({ status: "merged" });
 });
