@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { indexBundle, readBundle } from "@/skills/bundle.ts";
 import { packageFile } from "./npm-package.ts";
 import type { Target } from "./targets.ts";
 
@@ -50,7 +51,7 @@ export async function compile({ outfile, target, entry }: CompileOptions): Promi
         autoloadPackageJson: true,
         ...(target ? { target: target.bun, executablePath: await runtimeOf(target) } : {}),
       },
-      plugins: [embedRipgrep(await ripgrepOf(target))],
+      plugins: [embedRipgrep(await ripgrepOf(target)), embedSkills(join(ROOT, "skills"))],
     });
     renameSync(partial, outfile);
   } finally {
@@ -68,6 +69,24 @@ function embedRipgrep(file: string): Bun.BunPlugin {
     name: "embed-ripgrep",
     setup: (build) => {
       build.onLoad({ filter: /[\\/]src[\\/]tools[\\/]ripgrep-binary\.ts$/ }, () => ({ contents, loader: "ts" }));
+    },
+  };
+}
+
+/** Replaces src/skills/bundled-index.ts and bundled-texts.ts, which read the folder in development, by what it holds. */
+function embedSkills(folder: string): Bun.BunPlugin {
+  const texts = readBundle(folder);
+  const contents = {
+    index: `const index = ${JSON.stringify(indexBundle(texts))}; export const bundledIndex = () => index;`,
+    texts: `const texts = ${JSON.stringify(texts)}; export const bundledTexts = () => texts;`,
+  };
+  return {
+    name: "embed-skills",
+    setup: (build) => {
+      build.onLoad({ filter: /[\\/]src[\\/]skills[\\/]bundled-(?:index|texts)\.ts$/ }, ({ path }) => ({
+        contents: path.endsWith("bundled-index.ts") ? contents.index : contents.texts,
+        loader: "ts",
+      }));
     },
   };
 }

@@ -26,6 +26,10 @@ export interface Paths {
   /** Unpacked helpers (ripgrep). */
   bin: string;
   commands: string;
+  /** The user's own skills, for all agents. */
+  skills: string;
+  /** Bundled skills, unpacked when used. */
+  skillCache: string;
   /** Overflow files of long tool outputs, per project. */
   projects: string;
   /** One folder per agent, with its memory; beside the local store when that was moved (spec 04 §2.1). */
@@ -50,6 +54,8 @@ export function resolvePaths(env: Env): Paths {
     viewers: join(root, "viewers"),
     bin: join(root, "bin"),
     commands: join(root, "commands"),
+    skills: join(root, "skills"),
+    skillCache: join(root, "cache", "skills"),
     projects: join(root, "projects"),
     agents: env.localBackendDir ? join(env.localBackendDir, "memfs") : join(root, "agents"),
   };
