@@ -38,6 +38,8 @@ export interface Problem {
 export interface MemoryChange {
   path: string;
   content: Uint8Array | null;
+  /** Default: what it was, of a new file no program. */
+  mode?: "100644" | "100755";
 }
 
 export interface MemoryChanges {
@@ -252,6 +254,8 @@ function findCollisions({ changes, paths }: MemoryChanges): Problem[] {
     const twin = files.get(fold(path))?.find((other) => other !== path);
     if (twin)
       problems.push(error(path, "collision", `it differs from ${twin} in case only`, "Use the file that is there."));
+    // Skills are no part of the prompt: notes beside a folder of their name are how many of them are laid out.
+    if (isSkillPath(path)) continue;
     const below = isMarkdown(path) && folders.get(fold(path.replace(/\.md$/i, "")));
     if (below) {
       problems.push(
