@@ -10,6 +10,8 @@ export interface SkillHost extends AsyncDisposable {
   port: number;
   /** Paths, with their queries. */
   requests: string[];
+  /** Resolves once the path was asked for. */
+  asked(path: string): Promise<void>;
   /** Answers by path: changed while it runs as a test likes. */
   routes: Map<string, Route>;
   /** A repository whose branches and tags are commits with these files. */
@@ -28,6 +30,7 @@ export type Route =
 export async function startSkillHost(): Promise<SkillHost> {
   const routes = new Map<string, Route>();
   const requests: string[] = [];
+  const waiting = new Set<() => void>();
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -36,6 +39,7 @@ export async function startSkillHost(): Promise<SkillHost> {
     socket.once("data", (head) => {
       const path = /^GET (\S+)/.exec(head.toString("latin1"))?.[1] ?? "";
       requests.push(path);
+      for (const look of waiting) look();
       answer(socket, routes.get(path) ?? { status: 404, body: "no" });
     });
   });
@@ -48,6 +52,16 @@ export async function startSkillHost(): Promise<SkillHost> {
     port,
     requests,
     routes,
+    asked: (path) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (!requests.includes(path)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
     addRepository(name, refs) {
       routes.set(`/github.com/${name}.git/info/refs?service=git-upload-pack`, { body: refList(refs) });
       for (const { commit, files } of Object.values(refs)) {

@@ -27,7 +27,7 @@ const MAX_SUGGESTED = 30;
 /** Throws `not_found` with what there is instead, and what forbids installing it. */
 export function pickSkill(collected: Collected, { place, name, mayGuess }: PickPlace): SkillPick {
   assertNoMod(collected.files, place);
-  const { skills } = collected;
+  const skills = [...new Set(collected.skills)].sort();
   const top = topmost(skills);
   const folder = skills.includes(".") ? "." : mayGuess && top.length === 1 ? top[0]! : null;
   if (folder === null) {
