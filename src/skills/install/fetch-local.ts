@@ -33,11 +33,17 @@ export async function readLocalFile(path: string, maxBytes: number): Promise<Uin
   // Neither a link nor a pipe that took the file's place meanwhile.
   const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   try {
-    const { size } = await file.stat();
-    if (size > maxBytes) throw tooMuch(`${path} grew while it was read`);
-    const bytes = Buffer.alloc(size);
-    const { bytesRead } = await file.read(bytes, 0, size, 0);
-    return bytes.subarray(0, bytesRead);
+    const info = await file.stat();
+    if (!info.isFile()) throw unsafe(`${path} is no file`);
+    if (info.size > maxBytes) throw tooMuch(`${path} grew while it was read`);
+    const bytes = Buffer.alloc(info.size);
+    let filled = 0;
+    while (filled < bytes.length) {
+      const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return bytes.subarray(0, filled);
   } finally {
     await file.close();
   }
