@@ -3,7 +3,6 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendKind } from "@/agent/choose-backend.ts";
-import { findAgentOrNull } from "@/agent/find-agent.ts";
 import { findSavedToolset } from "@/agent/toolset.ts";
 import type { Backend } from "@/backend/backend.ts";
 import { lazyAdapter } from "@/backend/lazy-adapter.ts";
@@ -14,9 +13,12 @@ import { hookScripts } from "@/hooks/scripts.ts";
 import { createHooks, type Hooks } from "@/hooks/service.ts";
 import { createSessionHooks, type SessionHooks } from "@/hooks/session-hooks.ts";
 import { createRedactor } from "@/lib/redactor.ts";
+import { createWatchdog, type Watchdog } from "@/lib/watchdog.ts";
 import { createBackendMemory } from "@/memory/backend-memory.ts";
 import { createMemories, type Memories } from "@/memory/memories.ts";
 import { memoryPaths } from "@/memory/places.ts";
+import { createReflection, type Reflection, type ReflectionOptions } from "@/memory/reflection/service.ts";
+import type { Trigger } from "@/memory/reflection/settings.ts";
 import { treeLimits } from "@/memory/render.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
@@ -76,6 +78,13 @@ export interface AppOptions {
   /** `--record FILE`, `--replay FILE`. */
   record?: string;
   replay?: string;
+  /** A child agent that works on a memory: its shell is confined to `dir`, which is its working directory, and it may read
+   *  `readable` although they are the harness's own. */
+  memoryScope?: { dir: string; readable: string[] };
+  /** `--reflection-trigger`, `--reflection-step-count`. */
+  reflection?: { trigger?: Trigger; stepCount?: number };
+  /** What is done when the agent's memory is due for a reflection. Default: nothing. */
+  whenReflectionDue?: ReflectionOptions["whenDue"];
   /** State in a temporary database that is gone afterwards. */
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
@@ -100,6 +109,8 @@ export interface App extends Core {
   agentSecrets: AgentSecrets;
   /** Null: agents have none in this process. */
   memories: Memories | null;
+  /** Rewrites memories in the background. */
+  reflection: Reflection;
   hooks: Hooks;
   /** A front end says when a session begins; `close` ends it. */
   sessionHooks: SessionHooks;
@@ -144,6 +155,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     taskDirectory: () => services.background.directory,
     guardedFiles: () => guardedFiles(options.cwd),
     deniedReads: () => permissions.deniedReads(),
+    ...(options.memoryScope && { memoryScope: options.memoryScope }),
   });
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
@@ -156,8 +168,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     planMode: createPlanMode(() => permissions),
     secrets: guard,
     describeAgent: async (id) => {
-      const agent = await findAgentOrNull({ backend }, id);
-      return agent && { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
+      const agent = await backend.retrieveAgent(id);
+      return { name: agent.name, memoryDir: memories?.find(agent)?.places.memory ?? null };
     },
   });
   const permissions = createPermissionChecker({
@@ -172,8 +184,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     readableDirectories: () => [
       paths.projects,
       ...(services.background.directory ? [services.background.directory] : []),
+      ...(options.memoryScope?.readable ?? []),
     ],
     memoryOf: (agentId) => {
+      if (options.memoryScope) return [options.memoryScope.dir];
       if (options.ephemeral) return [];
       const { memory, worktrees } = memoryPaths(paths, agentId);
       return [memory, worktrees];
@@ -222,6 +236,30 @@ export async function openApp(options: AppOptions): Promise<App> {
     interactive: interactive && !wish.withoutQuestions,
     resident: interactive,
   });
+  const leases = createLeases(db);
+  let watchdog: Watchdog | undefined;
+  const reflection = createReflection({
+    db,
+    backend,
+    leases,
+    settings,
+    env,
+    paths,
+    memoryOf: (agent) => memories?.find(agent) ?? null,
+    openRedaction: async () => {
+      const known = await guard.refresh();
+      const shapes = createRedactor([], { patterns: true });
+      return (text) => shapes.redact(known.redact(text));
+    },
+    ...(options.reflection && { flags: options.reflection }),
+    // A child agent's memory is its parent's business.
+    whenDue: options.ephemeral || env.parentAgentId !== undefined ? "never" : (options.whenReflectionDue ?? "never"),
+    label: options.label,
+    watchdog: () => {
+      watchdog ??= createWatchdog({ path: env.all.PATH });
+      return watchdog;
+    },
+  });
   const app: Omit<App, "engine"> = {
     ...core,
     backend,
@@ -238,11 +276,14 @@ export async function openApp(options: AppOptions): Promise<App> {
     agentSecrets,
     memories,
     serverKey: `local:${paths.local}`,
+    reflection,
     async close() {
       await sessionHooks.end();
+      await reflection.close();
       await services.background.stopAll();
       sandbox.close();
       await backend.close();
+      watchdog?.close();
       db.close();
     },
   };
@@ -254,7 +295,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       tools.understand(name, toSelection({ ...request, interactive: approver === "front_end" })),
     permissions,
     services,
-    leases: createLeases(db),
+    leases,
     journal: createJournal(db),
     clientState,
     collectReminders: ({ key, agent, conversationId }) =>
@@ -282,6 +323,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       return (text) => redactor.redact(text);
     },
     rearmReminders: (key) => rearm(clientState, key),
+    afterTurn: (turn) => reflection.afterTurn(turn),
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,

@@ -2,6 +2,7 @@
 // nothing else in the product spells a flag's rules. Subcommands have their own flags (run-command.ts).
 
 import { PERSONALITIES, PERSONALITY_ALIASES } from "@/memory/personalities.ts";
+import { TRIGGERS } from "@/memory/reflection/settings.ts";
 import { LEGACY_MODES, PERMISSION_MODES } from "@/permissions/rules.ts";
 import { TOOLSET_CHOICES } from "@/tools/toolsets.ts";
 
@@ -291,6 +292,15 @@ export const FLAGS = {
     help: "Stop after this time, for example 90s or 10m",
   },
 
+  "subagent-stdio": {
+    type: "string",
+    hint: "VERSION",
+    values: ["1"],
+    mode: "headless",
+    group: none,
+    help: "Started by letta itself: what to do comes on stdin",
+    hidden: true,
+  },
   "no-skills": off("skills"),
   "no-bundled-skills": off("built-in skills"),
   "no-mods": { ...off("mods"), also: ["no-extensions"] },
@@ -308,18 +318,31 @@ export const FLAGS = {
   },
   "reflection-trigger": {
     type: "string",
-    values: ["off"],
+    hint: "WHEN",
+    values: TRIGGERS,
     mode: "both",
-    group: none,
-    help: "",
+    group: "Agent and conversation",
+    help: "When the agent looks back by itself",
     hidden: true,
-    noop: true,
+  },
+  "reflection-step-count": {
+    type: "integer",
+    hint: "N",
+    mode: "both",
+    group: "Agent and conversation",
+    help: "With step-count: after so many replies",
+    hidden: true,
+  },
+  "no-dream": {
+    type: "boolean",
+    mode: "headless",
+    group: "Agent and conversation",
+    help: "Start no reflection when this run ends",
   },
   skills: missing("string", "skills"),
   "skill-sources": missing("string", "skills"),
   "pre-load-skills": missing("string", "skills"),
-  "reflection-step-count": missing("string", "reflection"),
-  "disable-memory-guard": missing("boolean", "a way around the guard of other agents' memories"),
+  "disable-memory-guard": missing("boolean", "memory directories"),
   "base-tools": missing("string", "server-side tools"),
   "from-agent": missing("string", "messages between agents"),
   environment: { ...missing("string", "remote environments"), also: ["env"] },

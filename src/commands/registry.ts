@@ -23,6 +23,10 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   messages: { summary: "List, search and transcribe messages", load: () => import("./messages.ts") },
   runs: { summary: "List runs, replay and follow their streams", load: () => import("./runs.ts") },
+  dream: {
+    summary: "Look back on conversations and update the memory; decide about changes that wait",
+    load: () => import("./dream.ts"),
+  },
   memory: {
     summary: "See, take back, check and sync an agent's memory",
     also: ["memfs"],
@@ -61,7 +65,6 @@ export const MISSING_COMMANDS: Record<string, string> = {
   setup: "Connect a model with letta connect; letta alone starts talking.",
   mods: "Mods come later.",
   cron: "Use the system's cron with letta -p.",
-  dream: "Reflection comes later.",
   trajectories: "letta import takes over another client's history.",
   server: "Programs can drive letta -p --input-format stream-json.",
   remote: "Programs can drive letta -p --input-format stream-json.",

@@ -7,6 +7,7 @@ import { EXIT_OK } from "@/exit-codes.ts";
 import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
+import type { Trigger } from "@/memory/reflection/settings.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { ToolsetChoice } from "@/tools/toolsets.ts";
@@ -21,6 +22,10 @@ export async function runRoot(argv: string[], context: RootContext): Promise<num
   if (flags.help) return print(await renderUsage(), context);
   if (flags.version) return print(await renderVersion(), context);
   if (flags["print-schema"]) return print(await renderSchema(), context);
+  if (flags["subagent-stdio"] !== undefined) {
+    const { startSubagent } = await import("@/frontends/headless/subagent.ts");
+    return startSubagent(context);
+  }
   const headless = await isHeadless(flags, positionals);
   checkConflicts(flags, headless ? "headless" : "interactive");
   const selection = selectionFrom(flags, headless ? "headless" : "interactive");
@@ -71,10 +76,22 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     // Checked by the table, too.
     ...(flags.toolset !== undefined && { toolset: flags.toolset as ToolsetChoice }),
     ...(flags["no-system-info-reminder"] && { systemInfoReminder: false }),
+    reflection: {
+      // Checked by the table, too.
+      ...(flags["reflection-trigger"] && { trigger: flags["reflection-trigger"] as Trigger }),
+      ...(flags["reflection-step-count"] !== undefined && { stepCount: flags["reflection-step-count"] }),
+    },
+    whenReflectionDue: whenReflectionDue(flags, interactive),
     ...(flags.record !== undefined && { record: flags.record }),
     ...(flags.replay !== undefined && { replay: flags.replay }),
     ...(flags.ephemeral && { ephemeral: true }),
   };
+}
+
+/** Who stays has it done beside what goes on; one prompt hands it over to a process of its own. */
+function whenReflectionDue(flags: GlobalFlags, interactive: boolean): "in_background" | "at_exit" | "never" {
+  if (interactive || flags["input-format"] === "stream-json") return "in_background";
+  return flags["no-dream"] ? "never" : "at_exit";
 }
 
 export function headlessOptionsFrom(flags: GlobalFlags, positionals: string[], selection: Selection): HeadlessOptions {

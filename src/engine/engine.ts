@@ -48,6 +48,8 @@ export interface EngineDeps {
   openRedaction(): Promise<(text: string) => string>;
   /** After a compaction the model has forgotten them. */
   rearmReminders(key: string): void;
+  /** The turn is over and its conversation free: what happens beside the next one begins here. Must not throw. */
+  afterTurn(turn: ConversationRef & { isCompleted: boolean; compactions: string[] }): void;
   /** What the backend wants people to know, since the last call. */
   takeWarnings(): string[];
   cwd(): string;
@@ -81,6 +83,9 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
       active.set(turn.id, turn);
       void new TurnDriver(input, turn, deps, key).run().finally(() => {
         active.delete(turn.id);
+        // A turn that found the conversation busy never began.
+        const { began, isCompleted, compactions } = turn;
+        if (began) deps.afterTurn({ ...refOf(input), isCompleted, compactions });
         turn.close(({ content, automatic }) => queueOf(key).enqueue(content, automatic ? "task_notification" : "user"));
       });
       return turn;
@@ -100,6 +105,10 @@ export function createEngine(options: Omit<EngineDeps, "onLeaseLost">): Engine {
   };
 }
 
+function refOf({ agentId, conversationId }: TurnInput): ConversationRef {
+  return { agentId, conversationId };
+}
+
 async function askCompactHooks({ agentId, conversationId }: ConversationRef, deps: EngineDeps): Promise<void> {
   const place = { agentId, conversationId, cwd: deps.cwd(), model: null, signal: new AbortController().signal };
   const input = { event_type: "PreCompact" as const, trigger: "manual", conversation_id: conversationId };
@@ -115,6 +124,10 @@ class ActiveTurn implements Turn {
   readonly #controller = new AbortController();
   readonly #waiting = new Map<string, (decision: Decision | null) => void>();
   readonly #timer: ReturnType<typeof setTimeout> | null;
+  began = false;
+  isCompleted = false;
+  /** Message ids. */
+  readonly compactions: string[] = [];
   #cause: AbortCause | null = null;
   #steered: Steered[] = [];
 
@@ -137,6 +150,9 @@ class ActiveTurn implements Turn {
   }
 
   emit(event: EngineEvent): Promise<void> {
+    if (event.type === "turn_started") this.began = true;
+    if (event.type === "turn_ended") this.isCompleted = event.result.status === "completed";
+    if (event.type === "compaction") this.compactions.push(event.messageId);
     return this.#queue.push(event);
   }
 

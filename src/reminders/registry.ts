@@ -14,6 +14,7 @@ import { permissionMode } from "./permission-mode.ts";
 import { projectInstructions } from "./project-instructions.ts";
 import { secretsInfo } from "./secrets-info.ts";
 import { sessionContext } from "./session-context.ts";
+import { waitingDreams } from "./waiting-dreams.ts";
 
 export interface ReminderContext {
   /** Key of the conversation in the client state. */
@@ -48,7 +49,15 @@ export interface Reminder {
   build(context: ReminderContext, previous: string | undefined): Promise<{ text: string; fingerprint: string } | null>;
 }
 
-const REMINDERS: Reminder[] = [sessionContext, projectInstructions, agentInfo, permissionMode, secretsInfo, memorySync];
+const REMINDERS: Reminder[] = [
+  sessionContext,
+  projectInstructions,
+  agentInfo,
+  permissionMode,
+  secretsInfo,
+  memorySync,
+  waitingDreams,
+];
 
 /** Texts to put before the next user message, without the wrapper. Never throws. */
 export async function collectReminders(context: ReminderContext): Promise<string[]> {

@@ -21,6 +21,8 @@ export interface OpenSandboxOptions {
   flag?: SandboxMode;
   /** Nobody is there to answer, and no flag said what may run. */
   unattended: boolean;
+  /** A child agent that works on a memory. */
+  memoryScope?: { dir: string; readable: string[] };
   /** Where background commands log; null before the first. */
   taskDirectory(): string | null;
   /** Files that run later without being asked about. */
@@ -33,7 +35,8 @@ export interface OpenSandboxOptions {
 export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox> {
   const { env, paths, settings, flag } = options;
   const contained = options.unattended && leavesModeOpen(settings);
-  const choice = resolveSandbox(settings, { ...(flag && { flag }), fallback: contained ? "workspace" : "off" });
+  const asked = resolveSandbox(settings, { ...(flag && { flag }), fallback: contained ? "workspace" : "off" });
+  const choice = options.memoryScope && env.memorySandbox ? forMemory(asked) : asked;
   if (choice.mode === "off") return withoutSandbox(choice.source);
   const [{ findBackend, forgetBackend, withoutGaps }, { createSandbox }] = await Promise.all([
     import("./backend.ts"),
@@ -54,16 +57,24 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<Sandbox>
       home: paths.home,
       lettaRoot: paths.root,
       localStore: paths.local,
+      ...(options.memoryScope && { memory: [options.memoryScope.dir] }),
     },
     current: () => {
       const { paths: denyRead, denies: deniesRead } = options.deniedReads();
-      const readable = [options.taskDirectory()].filter((directory) => directory !== null);
+      const tasks = options.taskDirectory();
+      const readable = [...(tasks === null ? [] : [tasks]), ...(options.memoryScope?.readable ?? [])];
       return { readable, denyRead, deniesRead, guarded: options.guardedFiles() };
     },
     tmpdir: env.tmpdir,
     contained,
     onSetupFailure: () => forgetBackend({ lettaRoot: paths.root }),
   });
+}
+
+/** Its memory and nothing else, without a network and without being asked: nobody is there. Where no sandbox works, its
+ *  commands run as permissions say, and those allow only what is proven to read. */
+function forMemory(asked: SandboxChoice): SandboxChoice {
+  return { ...asked, mode: "memory-subagent", source: "harness", network: "off", autoAllowShell: true };
 }
 
 export function backendOptions(env: Env, paths: Paths): BackendOptions {

@@ -10,7 +10,7 @@ import { openAttendant } from "./attendant.ts";
 import { readMountInfo, realDisk } from "./disk.ts";
 import { type Backend, type Launch, renderLaunch } from "./launch.ts";
 import { Placeholders } from "./placeholders.ts";
-import type { SandboxPolicy } from "./policy.ts";
+import type { SandboxPolicy, SandboxProfile } from "./policy.ts";
 import { buildPolicy, type ProfileInput, pipesOutside, workspaceRoots } from "./profiles.ts";
 import { explainFailure, explainLeftovers, findSetupFailure, type Leftovers, SETUP_FAILED } from "./report.ts";
 import type { SandboxChoice } from "./settings.ts";
@@ -37,20 +37,19 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, network, source } = choice;
   const wanted = mode !== "off";
   const active = wanted && backend !== null;
-  const hasPlace = mode === "strict" || workspaceRoots({ ...place, profile: "workspace" }, realDisk).length > 0;
+  const hasPlace = mode !== "workspace" || workspaceRoots({ ...place, profile: "workspace" }, realDisk).length > 0;
   const isContained = active && contained && hasPlace;
   const placeholders = new Placeholders();
   const nextTag = createTags();
   let tmp: string | null = null;
   let pipes: string[] | null = null;
-  const makePolicy = (profile: "workspace" | "strict", { name }: Backend, memory: string[]): SandboxPolicy => {
+  const makePolicy = (profile: SandboxProfile, { name }: Backend, memory: string[]): SandboxPolicy => {
     tmp ??= mkdtempSync(join(tmpdir, "letta-sandbox-"));
     const now = current();
-    const denyRead = [...choice.denyRead, ...now.denyRead];
     const workspace = [...place.workspace, ...memory];
     const readable = [...now.readable, ...(profile === "strict" ? memory : [])];
-    const input = { ...place, ...now, workspace, readable, profile, network, denyRead, tmp };
-    const policy = buildPolicy(input, realDisk);
+    const denyRead = [...choice.denyRead, ...now.denyRead];
+    const policy = buildPolicy({ ...place, ...now, workspace, readable, profile, network, denyRead, tmp }, realDisk);
     if (name !== "bwrap") return policy;
     // Nothing confined can make one outside, so looking once is enough.
     pipes ??= pipesOutside({ ...place, profile }, realDisk);

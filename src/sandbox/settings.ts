@@ -7,9 +7,10 @@ export type SandboxMode = "off" | "workspace" | "strict";
 export const SANDBOX_MODES: readonly SandboxMode[] = ["off", "workspace", "strict"];
 
 export interface SandboxChoice {
-  mode: SandboxMode;
+  /** `memory-subagent` is chosen by the harness alone. */
+  mode: SandboxMode | "memory-subagent";
   /** Who chose the mode, for display. */
-  source: "managed settings" | "flag" | "user settings" | "project settings" | "local settings" | "default";
+  source: "harness" | "managed settings" | "flag" | "user settings" | "project settings" | "local settings" | "default";
   network: "on" | "off";
   writableRoots: string[];
   denyRead: string[];
@@ -36,7 +37,7 @@ export function resolveSandbox(
     { source: "local settings", value: settings.local.sandbox ?? {} },
   ] as const;
 
-  let chosen: Pick<SandboxChoice, "mode" | "source"> = { mode: fallback, source: "default" };
+  let chosen: { mode: SandboxMode; source: SandboxChoice["source"] } = { mode: fallback, source: "default" };
   const userMode = parseMode(user.mode);
   if (userMode) chosen = { mode: userMode, source: "user settings" };
   if (flag) chosen = { mode: flag, source: "flag" };

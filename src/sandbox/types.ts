@@ -5,7 +5,7 @@ import type { CommandEnd } from "./report.ts";
 import type { SandboxChoice } from "./settings.ts";
 
 export interface SandboxStatus {
-  profile: "off" | "workspace" | "strict";
+  profile: SandboxChoice["mode"];
   /** `none`: commands are not confined. */
   backend: Backend["name"] | "none";
   network: "on" | "off";

@@ -27,6 +27,12 @@ export interface Env {
   memoryTree: { lines?: string; chars?: string; children?: string };
   /** LETTA_PARENT_AGENT_ID: this process is a child agent; it ends when its parent dies. */
   parentAgentId?: string;
+  /** LETTA_SUBAGENT_DEPTH: how many processes of letta this one is below the person's own; default 0. */
+  subagentDepth: number;
+  /** LETTA_FS_SANDBOX=0|false: shells of child agents that work on a memory are not confined to it. */
+  memorySandbox: boolean;
+  /** LETTA_TRANSCRIPT_ROOT: where what child agents look back on is written; default `~/.letta/transcripts`. */
+  transcriptRoot?: string;
   /** LETTA_DISABLE_SESSION_PERSIST=1: never write "last conversation". */
   disableSessionPersist: boolean;
   /** LETTA_REQUEST_TIMEOUT_MS, default 600000: requests to a Letta server. */
@@ -88,6 +94,9 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
       children: text("LETTA_MEMFS_TREE_MAX_CHILDREN_PER_DIR"),
     },
     parentAgentId: text("LETTA_PARENT_AGENT_ID"),
+    subagentDepth: number("LETTA_SUBAGENT_DEPTH", 0),
+    memorySandbox: flag("LETTA_FS_SANDBOX") ?? true,
+    transcriptRoot: text("LETTA_TRANSCRIPT_ROOT"),
     disableSessionPersist: flag("LETTA_DISABLE_SESSION_PERSIST") ?? false,
     requestTimeoutMs: number("LETTA_REQUEST_TIMEOUT_MS", 600_000),
     providerTimeoutMs: number("LETTA_CODE_LOCAL_PROVIDER_TIMEOUT_MS", 300_000),

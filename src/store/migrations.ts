@@ -219,6 +219,21 @@ const STEPS: string[] = [
   -- Revision of the agent's memory that the conversation knows: its prompt was made from it, or it was told since.
   ALTER TABLE system_prompts ADD COLUMN memory_revision TEXT;
   `,
+  `
+  -- How far an agent's dreams have read a conversation. The text itself is not kept a second time: it is derived from the
+  -- messages. No foreign key: transcripts of other programs and conversations of a server have rows here, too.
+  CREATE TABLE reflection_cursors (
+    agent_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    through_message_id TEXT,               -- null: nothing was read
+    pending_compaction TEXT,               -- message id of a compaction no dream has followed yet
+    failures INTEGER NOT NULL,             -- since the last success
+    failed_at_message_id TEXT,             -- newest message when the last one failed
+    started_at TEXT,
+    succeeded_at TEXT,
+    PRIMARY KEY (agent_id, conversation_id)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

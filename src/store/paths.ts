@@ -32,6 +32,8 @@ export interface Paths {
   skillCache: string;
   /** Overflow files of long tool outputs, per project. */
   projects: string;
+  /** What child agents look back on, while they do. */
+  transcripts: string;
   /** One folder per agent, with its memory; beside the local store when that was moved (spec 04 §2.1). */
   agents: string;
 }
@@ -57,6 +59,7 @@ export function resolvePaths(env: Env): Paths {
     skills: join(root, "skills"),
     skillCache: join(root, "cache", "skills"),
     projects: join(root, "projects"),
+    transcripts: env.transcriptRoot ?? join(root, "transcripts"),
     agents: env.localBackendDir ? join(env.localBackendDir, "memfs") : join(root, "agents"),
   };
 }

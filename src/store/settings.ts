@@ -41,6 +41,28 @@ export const SandboxSettingsSchema = v.looseObject({
 });
 export type SandboxSettings = v.InferOutput<typeof SandboxSettingsSchema>;
 
+/** When and how an agent's memory is rewritten in the background (memory/reflection/settings.ts). */
+const ReflectionSettingsSchema = v.looseObject({
+  trigger: v.optional(v.picklist(["off", "step-count", "compaction-event"])),
+  /** Replies of the agent between two dreams. */
+  stepCount: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  merge: v.optional(v.picklist(["auto", "explicit", "review"])),
+  mergeInstructions: v.optional(v.string()),
+});
+export type ReflectionSettings = v.InferOutput<typeof ReflectionSettingsSchema>;
+
+const { trigger, stepCount, merge, mergeInstructions } = ReflectionSettingsSchema.entries;
+/** For agents without an entry of their own. */
+const reflectionSettings = {
+  reflectionTrigger: trigger,
+  reflectionStepCount: stepCount,
+  reflectionMerge: merge,
+  reflectionMergeInstructions: mergeInstructions,
+  reflectionSettingsByAgent: v.optional(v.record(v.string(), ReflectionSettingsSchema)),
+  /** How other versions said it: a number of replies, null for never, or `compaction`. */
+  memoryReminderInterval: v.optional(v.union([v.null(), v.number(), v.string()])),
+};
+
 const SessionSchema = v.looseObject({ agentId: v.string(), conversationId: v.string() });
 
 export const UserSettingsSchema = v.looseObject({
@@ -73,6 +95,7 @@ export const UserSettingsSchema = v.looseObject({
   hooks: v.optional(HookSettingsSchema),
   /** What is taken out of tool results before a model or a log sees it. Default `known`: the values of our own secrets. */
   redaction: v.optional(v.picklist(["off", "known", "known+patterns"])),
+  ...reflectionSettings,
 });
 export type UserSettings = v.InferOutput<typeof UserSettingsSchema>;
 
@@ -92,6 +115,7 @@ export const LocalSettingsSchema = v.looseObject({
   sessionsByServer: v.optional(v.record(v.string(), SessionSchema)),
   /** Last conversation of `letta -p` in this directory, for `--continue`; never read interactively. */
   headlessByServer: v.optional(v.record(v.string(), SessionSchema)),
+  ...reflectionSettings,
 });
 export type LocalSettings = v.InferOutput<typeof LocalSettingsSchema>;
 

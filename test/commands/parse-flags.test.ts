@@ -60,7 +60,11 @@ test.each([
     '--output-format must be one of text, json, stream-json, not "jsn"',
     /Did you mean json\?/,
   ],
-  [["--reflection-trigger", "step-count"], "this version of letta has only --reflection-trigger off", undefined],
+  [
+    ["--reflection-trigger", "daily"],
+    '--reflection-trigger must be one of off, step-count, compaction-event, not "daily"',
+    undefined,
+  ],
   [
     ["--personality", "linux"],
     '--personality must be one of memo, tutorial, blank, linus, kawaii, not "linux"',

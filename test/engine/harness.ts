@@ -64,6 +64,8 @@ export interface Harness {
   backend: ReturnType<typeof createLocalBackend>;
   journal: ReturnType<typeof createJournal>;
   bugs: unknown[];
+  /** What the engine said when a turn was over. */
+  ended: unknown[];
   input(patch?: Partial<TurnInput>): TurnInput;
 }
 
@@ -95,6 +97,7 @@ export async function harness(
   const journal = createJournal(db);
   const permissions = checker();
   const bugs: unknown[] = [];
+  const ended: unknown[] = [];
   const engine = createEngine({
     backend,
     selectTools: () => available,
@@ -109,6 +112,7 @@ export async function harness(
     clientState: createClientState(db),
     collectReminders: async () => [],
     rearmReminders: () => {},
+    afterTurn: (turn) => void ended.push(turn),
     takeWarnings: () => [],
     cwd: () => "/",
     label: "test",
@@ -125,6 +129,7 @@ export async function harness(
     journal,
     permissions,
     bugs,
+    ended,
     ...target,
     input: (patch = {}) => ({ ...target, content: "hello", approver: "front_end", ...patch }),
   };

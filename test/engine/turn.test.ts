@@ -3,6 +3,7 @@ import type { ApprovalItem } from "@/backend/wire.ts";
 import { LAST_TURN } from "@/engine/turn.ts";
 import { ToolError } from "@/lib/errors.ts";
 import { createClientState } from "@/store/client-state.ts";
+import { createLeases } from "@/store/leases.ts";
 import { call, FakeModel, fail, Gate, message, reply, say } from "../support/fake-model.ts";
 import { harness, play, tools, types } from "./harness.ts";
 
@@ -378,4 +379,19 @@ test("a turn that was stopped and lost its conversation runs nothing more and wr
   expect(types(events).filter((type) => type === "tool_started")).toEqual(["tool_started"]);
   expect(h.journal.openCalls(h.conversationId).map(({ state }) => state)).toEqual(["running", "approved"]);
   expect(createClientState(h.db).find(h.conversationId, LAST_TURN)).toBe("theirs");
+});
+
+test("the end of a turn is told once, when its conversation is free again; a turn that never began is none", async () => {
+  const h = await harness(new FakeModel([say("Yes"), fail("auth")]));
+  await play(h.engine, h.input());
+  await play(h.engine, h.input());
+  const attempt = createLeases(h.db).tryAcquire(h.conversationId, "other");
+  if (attempt.status !== "acquired") throw new Error("the conversation is not free");
+  await play(h.engine, h.input());
+  attempt.lease.release();
+  const { agentId, conversationId } = h;
+  expect(h.ended).toEqual([
+    { agentId, conversationId, isCompleted: true, compactions: [] },
+    { agentId, conversationId, isCompleted: false, compactions: [] },
+  ]);
 });

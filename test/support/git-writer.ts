@@ -50,10 +50,12 @@ export const operations: Record<string, (repo: GitRepository, dir: string) => Pr
 if (import.meta.main) {
   const [dir = "", operation = "", step] = process.argv.slice(2);
   const disk = mortalDisk(Number(step ?? Number.POSITIVE_INFINITY));
+  // The number of steps counts new object folders, and those follow from the hashes: every run commits at one time.
+  const options = operation === "fifty commits" ? disk : { ...disk, now: () => Date.UTC(2026, 0, 1) };
   const repo =
     operation === "init"
-      ? await initRepository(dir, { branch: "main", disk: disk.disk })
-      : await openRepository(dir, disk);
+      ? await initRepository(dir, { branch: "main", ...options })
+      : await openRepository(dir, options);
   if (operation === "fifty commits") {
     for (let number = 0; number < 50; number++) {
       const path = `${process.pid}/${number}.md`;

@@ -72,7 +72,7 @@ function describeSession({ app, options, session }: ControlState): Payload {
     conversation_id: session.conversation.id,
     model: session.model,
     tools: toolNames(app, session, options).names,
-    ...featureFlags(options, app),
+    ...featureFlags(app, session, options),
     permission_mode: app.permissions.mode,
     resume_command: resumeCommand(session),
   };
@@ -98,7 +98,7 @@ async function bootstrap(
     conversation_id: ref.conversationId,
     model: session.model,
     tools: toolNames(app, session, options).names,
-    memfs_enabled: featureFlags(options, app).memfs_enabled,
+    memfs_enabled: featureFlags(app, session, options).memfs_enabled,
     ...page,
     has_pending_approval: tail.pendingToolCallIds.length > 0,
     timings: { resolve_ms: 0, list_messages_ms: elapsedMs, total_ms: elapsedMs },

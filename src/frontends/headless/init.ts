@@ -24,7 +24,7 @@ export function initLine(app: App, session: Session, options: HeadlessOptions): 
     // Neither exists in a headless run of this version.
     mcp_servers: [],
     slash_commands: [],
-    ...featureFlags(options, app),
+    ...featureFlags(app, session, options),
     uuid: `init-${session.ephemeral ? "ephemeral" : session.agent.id}`,
   };
 }
@@ -35,13 +35,18 @@ export function sandboxFacts({ services }: Pick<App, "services">) {
 }
 
 /** Features clients of other versions ask about. */
-export function featureFlags(options: HeadlessOptions, { memories }: Pick<App, "memories">) {
+export function featureFlags(
+  { memories, reflection }: Pick<App, "memories" | "reflection">,
+  { agent }: Pick<Session, "agent">,
+  options: HeadlessOptions,
+) {
+  const choice = memories === null ? null : reflection.choice(agent.id);
   return {
     memfs_enabled: memories !== null,
     skill_sources: [],
     system_info_reminder_enabled: options.systemInfoReminder,
-    reflection_trigger: "off",
-    reflection_step_count: 0,
+    reflection_trigger: choice?.trigger ?? "off",
+    reflection_step_count: choice && choice.trigger !== "off" ? choice.stepCount : 0,
   };
 }
 

@@ -14,10 +14,16 @@ import { type HeadlessIo, runHeadless } from "./run.ts";
 import { watchStop } from "./stop.ts";
 import { openWriter } from "./writer.ts";
 
+export interface HeadlessSeams {
+  open?: (options: AppOptions) => Promise<App>;
+  /** Lines, for `bidirectional`. */
+  stdin?: () => ReadableStream<Uint8Array>;
+}
+
 export async function startHeadless(
   appOptions: AppOptions,
   options: HeadlessOptions,
-  open: (options: AppOptions) => Promise<App> = openApp,
+  { open = openApp, stdin = () => Bun.stdin.stream() }: HeadlessSeams = {},
 ): Promise<number> {
   const startedAt = performance.now();
   using stop = watchStop({ watchParent: appOptions.env.parentAgentId !== undefined });
@@ -26,7 +32,7 @@ export async function startHeadless(
   // Notes quote models, servers and file names; standard error is mostly a terminal, which would obey them.
   const note = (text: string) => console.error(escapeDeceptive(text));
   const output = createOutput(options, { writer, lines, note });
-  const io: HeadlessIo = { writer, lines, output, stop, note, stdin: () => Bun.stdin.stream(), session: null };
+  const io: HeadlessIo = { writer, lines, output, stop, note, stdin, session: null };
   // Opening the store and waiting for a pipe overlap. A failure is reported where it is awaited below.
   const opening = open(appOptions);
   opening.catch(() => {});
@@ -49,6 +55,7 @@ export async function startHeadless(
     note(formatError(error, { stack: appOptions.env.debug }));
   } finally {
     const app = await opening.catch(() => null);
+    if (app) await startDueReflection(app, note);
     await app?.close().catch((error: unknown) => note(formatError(error)));
   }
   await writer.drain();
@@ -58,6 +65,18 @@ export async function startHeadless(
   }
   // A reader that has seen enough (`| head`) is no failure.
   return writer.closed.aborted ? EXIT_OK : exitCode;
+}
+
+/** The memory is looked after by a process of its own, which this one does not wait for: who asked for it in the settings
+ *  is told that it runs. */
+async function startDueReflection(app: App, note: (text: string) => void): Promise<void> {
+  const due = await app.reflection.takeDueAtExit();
+  if (due === null) return;
+  const { spawnReflection } = await import("@/memory/reflection/at-exit.ts");
+  const pid = spawnReflection(due, app);
+  note(
+    `Looking back on the conversation in the background (process ${pid}). See: letta dream list --agent ${due.agentId}`,
+  );
 }
 
 async function openApp(options: AppOptions): Promise<App> {

@@ -7,6 +7,7 @@ import type { App } from "@/app.ts";
 import { EXIT_OK, EXIT_SIGINT, EXIT_SIGTERM } from "@/exit-codes.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { openTerminal, type Terminal } from "@/lib/terminal.ts";
+import type { DreamNews } from "@/memory/reflection/service.ts";
 import type { ReplCommand } from "./commands/command.ts";
 import { COMMANDS } from "./commands/registry.ts";
 import { complete } from "./complete.ts";
@@ -64,10 +65,17 @@ async function sit({ app, opened, ui, signals, now, initialPrompt }: Sitting): P
   session.print(headerLines(app, opened, ui));
   for (const warning of opened.warnings) session.warn(warning);
   for (const { file, message } of app.settings.problems) session.warn(`${file}: ${message}`);
+  app.reflection.onNews((news) => void tellNews(session, news));
   ui.start(handlersOf(session), session.view());
   const started = begin(session, initialPrompt);
   await Promise.race([session.run().then(() => started), session.untilForced()]);
   session.renderer.print(farewellLines(session), "user");
+}
+
+/** What looking back in the background came to. */
+async function tellNews(session: ReplSession, news: DreamNews): Promise<void> {
+  const { describeNews } = await import("@/memory/reflection/describe.ts");
+  if (!session.exiting && news.agentId === session.agent.id) session.say(describeNews(news).join("\n"));
 }
 
 /** After the first prompt is on screen. */
@@ -81,6 +89,7 @@ async function begin(session: ReplSession, initialPrompt: string | undefined): P
     if (initialPrompt) session.send(initialPrompt);
     session.markStarted();
     await session.remember();
+    session.app.reflection.resume(session.agent.id);
     await sayMemoryState(session);
   } catch (error) {
     session.showError(error);

@@ -45,10 +45,12 @@ const name = process.env.LETTA_TEST_SCRIPT ?? "echo";
 process.exitCode = await startHeadless(
   appOptionsFrom(flags, context, false),
   headlessOptionsFrom(flags, positionals, selectionFrom(flags, "headless")),
-  async () => {
-    if (name === "broken")
-      throw new LettaError("storage", "the store is damaged\u001b[2J\u202e", { hint: "Run letta doctor." });
-    const app = await openTestApp(Array.from({ length: 9 }, () => SCRIPTS[name]!));
-    return { ...app, close: async () => await app[Symbol.asyncDispose]() };
+  {
+    open: async () => {
+      if (name === "broken")
+        throw new LettaError("storage", "the store is damaged\u001b[2J\u202e", { hint: "Run letta doctor." });
+      const app = await openTestApp(Array.from({ length: 9 }, () => SCRIPTS[name]!));
+      return { ...app, close: async () => await app[Symbol.asyncDispose]() };
+    },
   },
 );

@@ -14,12 +14,15 @@ import type { Writer } from "@/frontends/headless/writer.ts";
 import { createHooks } from "@/hooks/service.ts";
 import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
+import { createWatchdog } from "@/lib/watchdog.ts";
+import { createReflection } from "@/memory/reflection/service.ts";
 import type { ExplainingChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
 import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { createClientState } from "@/store/client-state.ts";
 import { openDatabase } from "@/store/db.ts";
 import { readEnv } from "@/store/env.ts";
+import { createLeases } from "@/store/leases.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSettings } from "@/store/settings.ts";
 import { createShadowStore } from "@/store/shadow.ts";
@@ -81,6 +84,15 @@ export async function openTestApp(
     hooks,
     agentSecrets: openAgentSecrets({ env, paths }),
     memories: null,
+    reflection: createReflection({
+      ...{ db, backend, settings, env, paths },
+      leases: createLeases(db),
+      memoryOf: () => null,
+      openRedaction: async () => (text) => text,
+      whenDue: "never",
+      label: "test",
+      watchdog: createWatchdog,
+    }),
     sessionHooks: createSessionHooks(hooks, () => cwd),
     shadow: createShadowStore(db, paths),
     engine: createScriptedEngine(scripts),

@@ -294,6 +294,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
       compact: unused("compaction"),
     },
     sessionHooks: { begin() {} },
+    reflection: { onNews() {}, resume() {} },
     close: async () => {},
   };
   return { app: parts as unknown as App, turns, conversations, queues };

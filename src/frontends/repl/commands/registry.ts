@@ -8,6 +8,7 @@ import type { ReplCommand } from "./command.ts";
 import { compact } from "./compact.ts";
 import { connect } from "./connect.ts";
 import { context } from "./context.ts";
+import { dreams } from "./dreams.ts";
 import { exit } from "./exit.ts";
 import { fork } from "./fork.ts";
 import { help } from "./help.ts";
@@ -24,10 +25,12 @@ import { personality } from "./personality.ts";
 import { pin, unpin } from "./pin.ts";
 import { queue } from "./queue.ts";
 import { recompile } from "./recompile.ts";
+import { reflect } from "./reflect.ts";
 import { rename } from "./rename.ts";
 import { resume } from "./resume.ts";
 import { search } from "./search.ts";
 import { secret } from "./secret.ts";
+import { sleeptime } from "./sleeptime.ts";
 import { steer } from "./steer.ts";
 import { toolset } from "./toolset.ts";
 import { undo } from "./undo.ts";
@@ -59,6 +62,9 @@ export const COMMANDS: readonly ReplCommand[] = [
   compact,
   usage,
   search,
+  reflect,
+  sleeptime,
+  dreams,
   permissions,
   mode,
   hooks,

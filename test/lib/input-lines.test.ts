@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readInputLines } from "@/frontends/headless/input-lines.ts";
+import { readInputLines } from "@/lib/input-lines.ts";
 
 async function read(chunks: string[], maxBytes?: number): Promise<string[]> {
   const stream = new ReadableStream<Uint8Array>({

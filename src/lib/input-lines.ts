@@ -1,4 +1,4 @@
-// Lines from stdin, however they are cut into chunks. A line that is too long is reported and skipped, not kept.
+// Lines of a byte stream, however they are cut into chunks. A line that is too long is reported and skipped, not kept.
 
 /** An image of some tens of megabytes in base64 must fit. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;

@@ -1,0 +1,118 @@
+// The linked working tree a dream works in, and the commit that is made of what it left there.
+
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { codeOf, LettaError } from "@/lib/errors.ts";
+import { HARNESS_IDENTITY } from "@/memory/places.ts";
+import { decodeLoosely, type MemoryChange } from "@/memory/validate.ts";
+import type { GitRepository, Identity, Oid } from "@/store/git/types.ts";
+import type { DreamPlan } from "./journal.ts";
+import { scratchReason } from "./scratch.ts";
+
+export interface DreamTree {
+  repository: GitRepository;
+  /** Of the file that says where the repository is, as it was made. */
+  link: string;
+}
+
+export function dreamBranch(id: string): string {
+  return `refs/heads/letta/reflection/${id}`;
+}
+
+export function dreamFolder(worktrees: string, id: string): string {
+  return join(worktrees, `reflection-${id}`);
+}
+
+export async function openDreamTree(memory: GitRepository, { dir, branch, base }: DreamPlan): Promise<DreamTree> {
+  const repository = await memory.addWorktree({ dir, branch: branch.replace(/^refs\/heads\//, ""), from: base });
+  return { repository, link: await readFile(join(dir, ".git"), "utf8") };
+}
+
+/** One commit on the dream's branch that has exactly these changes against its base. Commits the dreamer made itself are
+ *  kept below it, unless they hold what may not be kept. Returns the branch's new tip. */
+export async function commitDream(
+  memory: GitRepository,
+  tree: DreamTree,
+  plan: DreamPlan,
+  commit: { changes: MemoryChange[]; message: string; author: Identity },
+): Promise<Oid> {
+  const tip = await memory.resolve(plan.branch);
+  const isIntact = (await readLink(plan.dir)) === tree.link && (await tree.repository.currentBranch()) === plan.branch;
+  const keepsOwn = tip !== null && tip !== plan.base && isIntact && (await isKeepable(memory, plan.base, tip));
+  let target = tree.repository;
+  if (!keepsOwn && (tip !== plan.base || !isIntact)) {
+    await discardTree(memory, plan);
+    target = (await openDreamTree(memory, plan)).repository;
+  }
+  const parent = keepsOwn ? tip : plan.base;
+  const changes = keepsOwn ? await rebaseChanges(memory, plan.base, tip, commit.changes) : commit.changes;
+  const { message, author } = commit;
+  const outcome = await target.commitChanges(changes, { message, author, committer: HARNESS_IDENTITY });
+  if (outcome.status === "committed") return outcome.oid;
+  if (keepsOwn) return parent;
+  throw new LettaError("internal", "the dream's changes made no commit");
+}
+
+/** Folder, metadata and branch; what is gone already is fine. */
+export async function discardTree(memory: GitRepository, { dir, branch }: Pick<DreamPlan, "dir" | "branch">) {
+  // The folder first: it is no working tree any more to whoever looks inside for proof.
+  await rm(dir, { recursive: true, force: true });
+  try {
+    await memory.removeWorktree(dir);
+  } catch (error) {
+    // Gone already, or locked by whoever worked in it: metadata of a folder that is not there harms nobody.
+    if (codeOf(error) !== "not_found" && codeOf(error) !== "conflict") throw error;
+  }
+  const tip = await memory.resolve(branch);
+  if (tip === null) return;
+  await memory.updateRef(branch, { from: tip, to: null, reason: "reflection: done", by: HARNESS_IDENTITY });
+}
+
+async function readLink(dir: string): Promise<string | null> {
+  return readFile(join(dir, ".git"), "utf8").catch(() => null);
+}
+
+/** Descends from the base and brings nothing along that is dropped from files. */
+async function isKeepable(memory: GitRepository, base: Oid, tip: Oid): Promise<boolean> {
+  if (!(await memory.isAncestor(base, tip))) return false;
+  // Every commit on the way: what one added and the next deleted stays in the history.
+  for (let oid = tip, steps = 0; oid !== base; steps++) {
+    const { parents } = await memory.objects.readCommit(oid);
+    const [parent] = parents;
+    if (parent === undefined || parents.length > 1 || steps > MAX_OWN_COMMITS) return false;
+    for (const { path, after } of await memory.diffTrees(parent, oid)) {
+      if (after === null) continue;
+      if (after.mode === "120000" || after.mode === "160000") return false;
+      const { length } = await memory.objects.readBlob(after.oid);
+      if (scratchReason(path, length) !== null) return false;
+    }
+    oid = parent;
+  }
+  return true;
+}
+
+const MAX_OWN_COMMITS = 100;
+
+/** What is left to change after the dreamer's own commits. */
+async function rebaseChanges(memory: GitRepository, base: Oid, tip: Oid, wanted: readonly MemoryChange[]) {
+  const target = new Map(wanted.map(({ path, content }) => [path, content]));
+  // Committed by the dreamer and taken back, or dropped, since.
+  for (const { path, before } of await memory.diffTrees(base, tip)) {
+    if (!target.has(path)) target.set(path, before ? await memory.objects.readBlob(before.oid) : null);
+  }
+  const changes: MemoryChange[] = [];
+  for (const [path, content] of target) {
+    const now = await memory.readFile(tip, path);
+    const same = now === null || content === null ? now === content : Buffer.compare(now, content) === 0;
+    if (!same) changes.push({ path, content });
+  }
+  return changes;
+}
+
+/** Files of a commit or tree, as text. */
+export async function readTexts(memory: GitRepository, revision: string, keep: (path: string) => boolean = () => true) {
+  const entries = (await memory.listFiles(revision)).filter(({ path, mode }) => mode.startsWith("100") && keep(path));
+  return Promise.all(
+    entries.map(async ({ path, oid }) => ({ path, text: decodeLoosely(await memory.objects.readBlob(oid)) })),
+  );
+}
