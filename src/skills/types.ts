@@ -13,6 +13,8 @@ export interface SkillRoot {
   label: string;
   /** What comes with a repository is inert until its folder is trusted, and its files must really lie in here. */
   repository?: string;
+  /** Somebody asked for it by name: it should be there. */
+  named?: true;
 }
 
 /** What a SKILL.md says of itself. */
