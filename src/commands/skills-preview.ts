@@ -90,13 +90,15 @@ function renderSummary({ name, fields, source, resolvedRef }: SkillPackage): str
   ]);
 }
 
-function renderWarnings({ risks, problems }: SkillPackage): string {
-  const { scripts, rules, hidden } = risks;
+function renderWarnings({ risks, problems, fields }: SkillPackage): string {
+  const { scripts, hidden } = risks;
   const lines = [
     ...(scripts.length > 0
       ? [`${plural(scripts.length, "file")} can be run: read them before you let the agent use them.`]
       : []),
-    ...(rules.length > 0 ? [`It wants to use tools unasked: ${rules.join(" ")}`] : []),
+    ...(fields.allowedTools.length > 0
+      ? [`It names tools to use unasked, which does not count for an installed skill: ${fields.allowedTools.join(" ")}`]
+      : []),
     ...(hidden.length > 0 ? [`The model reads something else than you see in: ${hidden.join(", ")}`] : []),
     ...problems.map(({ line, problem }) => `SKILL.md${line === null ? "" : `:${line}`}: ${problem}`),
   ];
@@ -105,7 +107,5 @@ function renderWarnings({ risks, problems }: SkillPackage): string {
 
 function describeRisks({ risks }: SkillPackage): string {
   if (risks.hidden.length > 0) return "hides characters in its texts";
-  return risks.scripts.length > 0
-    ? `brings ${plural(risks.scripts.length, "file")} that can be run`
-    : "wants to use tools unasked";
+  return `brings ${plural(risks.scripts.length, "file")} that can be run`;
 }

@@ -30,8 +30,6 @@ export interface SkillPackage {
 export interface SkillRisks {
   /** Files that can be run. */
   scripts: string[];
-  /** Rules that would let tools run unasked. */
-  rules: string[];
   /** Texts that show something else than a model reads. */
   hidden: string[];
 }
@@ -46,8 +44,8 @@ export async function fetchPackage(
   return picked && createPackage(picked, { source: formatSpec(spec), resolvedRef: picked.resolvedRef });
 }
 
-export function hasRisks({ scripts, rules, hidden }: SkillRisks): boolean {
-  return scripts.length + rules.length + hidden.length > 0;
+export function hasRisks({ scripts, hidden }: SkillRisks): boolean {
+  return scripts.length + hidden.length > 0;
 }
 
 export function createPackage(
@@ -68,7 +66,7 @@ export function createPackage(
     digest: digestFiles(files),
     fields,
     problems,
-    risks: findRisks(files, fields),
+    risks: findRisks(files),
   };
 }
 
@@ -123,10 +121,9 @@ function chooseName(text: string, folder: string | null): string {
   throw unsafe(`${shown} cannot be a skill's name (letters, digits, . _ -; at most ${MAX_NAME_CHARS})`);
 }
 
-function findRisks(files: readonly SkillFile[], fields: SkillFields): SkillRisks {
+function findRisks(files: readonly SkillFile[]): SkillRisks {
   return {
     scripts: files.filter(isRunnable).map(({ path }) => path),
-    rules: fields.allowedTools,
     hidden: files.filter(isDeceptive).map(({ path }) => path),
   };
 }
