@@ -20,6 +20,7 @@ import { memoryPaths } from "@/memory/places.ts";
 import { createReflection, type Reflection, type ReflectionOptions } from "@/memory/reflection/service.ts";
 import type { Trigger } from "@/memory/reflection/settings.ts";
 import { treeLimits } from "@/memory/render.ts";
+import { createMemorySync, type MemorySync, type StartMode } from "@/memory/sync-service.ts";
 import { createPermissionChecker } from "@/permissions/checker.ts";
 import type { ExplainingChecker, PermissionChecker, PermissionMode } from "@/permissions/types.ts";
 import { collectReminders, rearm } from "@/reminders/registry.ts";
@@ -85,6 +86,10 @@ export interface AppOptions {
   reflection?: { trigger?: Trigger; stepCount?: number };
   /** What is done when the agent's memory is due for a reflection. Default: nothing. */
   whenReflectionDue?: ReflectionOptions["whenDue"];
+  /** `--memfs-startup`: what the first turn does about a memory that is kept elsewhere, too. Default: waits for it. */
+  memoryStart?: StartMode;
+  /** `--stateless`: the agent's memory is neither in its prompt nor in its reach, and is not synced. */
+  stateless?: boolean;
   /** State in a temporary database that is gone afterwards. */
   ephemeral?: boolean;
   /** Replaces the provider adapter (demo, tests). */
@@ -109,6 +114,8 @@ export interface App extends Core {
   agentSecrets: AgentSecrets;
   /** Null: agents have none in this process. */
   memories: Memories | null;
+  /** Keeps memories and their remotes together. */
+  memorySync: MemorySync;
   /** Rewrites memories in the background. */
   reflection: Reflection;
   hooks: Hooks;
@@ -157,6 +164,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     deniedReads: () => permissions.deniedReads(),
     ...(options.memoryScope && { memoryScope: options.memoryScope }),
   });
+  const withoutMemory = options.ephemeral === true || options.stateless === true;
   const agentSecrets = openAgentSecrets({ env, paths });
   const guard = createSecretGuard({ ...core, agentSecrets });
   const services = createToolServices({
@@ -188,7 +196,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ],
     memoryOf: (agentId) => {
       if (options.memoryScope) return [options.memoryScope.dir];
-      if (options.ephemeral) return [];
+      if (withoutMemory) return [];
       const { memory, worktrees } = memoryPaths(paths, agentId);
       return [memory, worktrees];
     },
@@ -199,7 +207,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const models = options.models ?? lazyAdapter(() => openModels(core, options));
   const warnings = sandboxWarnings(sandbox);
-  const memories = options.ephemeral ? null : openMemories(core, guard);
+  const memories = withoutMemory ? null : openMemories(core, guard);
   const backend = createLocalBackend({
     db,
     models,
@@ -237,6 +245,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     resident: interactive,
   });
   const leases = createLeases(db);
+  const memorySync = createMemorySync({
+    memoryOf: async (agentId) => memories?.find(await backend.retrieveAgent(agentId)) ?? null,
+    env,
+    agentSecrets,
+    clientState,
+    ...(options.memoryStart && { start: options.memoryStart }),
+  });
   let watchdog: Watchdog | undefined;
   const reflection = createReflection({
     db,
@@ -254,6 +269,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(options.reflection && { flags: options.reflection }),
     // A child agent's memory is its parent's business.
     whenDue: options.ephemeral || env.parentAgentId !== undefined ? "never" : (options.whenReflectionDue ?? "never"),
+    onChange: (agentId) => memorySync.afterDream(agentId),
     label: options.label,
     watchdog: () => {
       watchdog ??= createWatchdog({ path: env.all.PATH });
@@ -276,10 +292,12 @@ export async function openApp(options: AppOptions): Promise<App> {
     agentSecrets,
     memories,
     serverKey: `local:${paths.local}`,
+    memorySync,
     reflection,
     async close() {
       await sessionHooks.end();
       await reflection.close();
+      await memorySync.close();
       await services.background.stopAll();
       sandbox.close();
       await backend.close();
@@ -311,7 +329,8 @@ export async function openApp(options: AppOptions): Promise<App> {
         settings,
         permissions,
         clientState,
-        secretNames: () => agentSecrets.names(agent.id),
+        secretNames: () => agentSecrets.usable(agent.id),
+        takeMemoryNotes: (id) => memorySync.takeNotes(id),
         version: VERSION,
         systemInfo: options.systemInfoReminder ?? true,
         now: new Date(),
@@ -323,7 +342,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       return (text) => redactor.redact(text);
     },
     rearmReminders: (key) => rearm(clientState, key),
-    afterTurn: (turn) => reflection.afterTurn(turn),
+    beforeTurn: ({ agentId }, signal) => memorySync.beforeTurn(agentId, signal),
+    afterTurn(turn) {
+      memorySync.afterTurn(turn.agentId);
+      reflection.afterTurn(turn);
+    },
     takeWarnings: () => warnings.splice(0),
     cwd: () => result.cwd,
     label: options.label,

@@ -143,7 +143,7 @@ export const FLAGS = {
     type: "boolean",
     mode: "headless",
     group: "Agent and conversation",
-    help: "Existing agent without its memory directory",
+    help: "Existing agent without its memory",
     hidden: true,
   },
 
@@ -304,17 +304,17 @@ export const FLAGS = {
   "no-skills": off("skills"),
   "no-bundled-skills": off("built-in skills"),
   "no-mods": { ...off("mods"), also: ["no-extensions"] },
-  // Agents on this machine always have one, and nothing to fetch it from.
+  // Agents on this machine always have one.
   memfs: off("the memory directory"),
   "no-memfs": off("the memory directory"),
   "memfs-startup": {
     type: "string",
     values: ["blocking", "background", "skip"],
+    hint: "WHEN",
     mode: "both",
-    group: none,
-    help: "",
+    group: "Agent and conversation",
+    help: "The first message waits for a memory's remote, or does not",
     hidden: true,
-    noop: true,
   },
   "reflection-trigger": {
     type: "string",
@@ -366,9 +366,12 @@ export type GlobalFlags = { [Name in FlagName]?: FlagValue<(typeof FLAGS)[Name][
 export const CONFLICTS: readonly { flag: FlagName; not?: readonly FlagName[]; needs?: readonly FlagName[] }[] = [
   {
     flag: "ephemeral",
-    not: ["agent", "name", "conversation", "new-agent", "new", "continue", "stateless", "save", "personality"],
+    not: [
+      ...(["agent", "name", "conversation", "new-agent", "new", "continue"] as const),
+      ...(["stateless", "save", "personality", "memfs-startup"] as const),
+    ],
   },
-  { flag: "stateless", not: ["new-agent"], needs: ["agent", "name", "conversation"] },
+  { flag: "stateless", not: ["new-agent", "memfs-startup"], needs: ["agent", "name", "conversation"] },
   { flag: "conversation", not: ["name", "new-agent", "continue", "new", "resume"] },
   { flag: "continue", not: ["agent", "name", "new", "new-agent"] },
   { flag: "new", not: ["resume"] },

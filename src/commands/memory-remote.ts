@@ -5,9 +5,9 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { LettaError } from "@/lib/errors.ts";
 import { createRedactor } from "@/lib/redactor.ts";
 import { toPlainLine } from "@/lib/terminal-text.ts";
-import { openRemote } from "@/memory/open-remote.ts";
-import { HARNESS_IDENTITY, parsePath } from "@/memory/places.ts";
-import { chooseRemote, remoteTokenName } from "@/memory/remote-choice.ts";
+import { openSyncedMemory } from "@/memory/open-remote.ts";
+import { parsePath } from "@/memory/places.ts";
+import { remoteTokenName } from "@/memory/remote-choice.ts";
 import { originOf, setOrigin } from "@/memory/remote-settings.ts";
 import {
   DIVERGED,
@@ -35,23 +35,8 @@ import type { Asking } from "./secret-input.ts";
 const LOCAL_ONLY = "This memory is kept on this machine only.";
 const REMOTE_HINT = "letta memory remote set URL gives it a repository of your own.";
 
-/** The memory as `memory/sync.ts` wants it. Throws `usage` for a remote that is none we talk to. */
-export async function openSynced({ core, memory, agentSecrets }: MemoryScope): Promise<SyncedMemory> {
-  const repository = await memory.ensure();
-  const choice = await chooseRemote({
-    agentId: memory.agent.id,
-    origin: originOf(repository),
-    server: null,
-    tokenFor: (origin) => agentSecrets.find(memory.agent.id, remoteTokenName(origin)),
-  });
-  const objectsDir = join(memory.places.memory, ".git", "objects");
-  const transport = choice && (await openRemote(choice, { env: core.env.all, objectsDir }));
-  return {
-    dir: memory.places.memory,
-    repository,
-    remote: choice && transport && { transport, kind: choice.kind },
-    by: HARNESS_IDENTITY,
-  };
+function openSynced({ core, memory, agentSecrets }: MemoryScope): Promise<SyncedMemory> {
+  return openSyncedMemory(memory, { env: core.env, agentSecrets });
 }
 
 export async function runMemoryPull(scope: MemoryScope, args: OutputArgs, io: Io): Promise<number> {

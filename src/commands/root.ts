@@ -8,6 +8,7 @@ import type { HeadlessOptions } from "@/frontends/headless/options.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { findNearest } from "@/lib/nearest.ts";
 import type { Trigger } from "@/memory/reflection/settings.ts";
+import type { StartMode } from "@/memory/sync-service.ts";
 import type { PermissionMode } from "@/permissions/types.ts";
 import type { SandboxMode } from "@/sandbox/settings.ts";
 import type { ToolsetChoice } from "@/tools/toolsets.ts";
@@ -84,6 +85,8 @@ export function appOptionsFrom(flags: GlobalFlags, context: RootContext, interac
     whenReflectionDue: whenReflectionDue(flags, interactive),
     ...(flags.record !== undefined && { record: flags.record }),
     ...(flags.replay !== undefined && { replay: flags.replay }),
+    ...(flags["memfs-startup"] && { memoryStart: flags["memfs-startup"] as StartMode }),
+    ...(flags.stateless && { stateless: true }),
     ...(flags.ephemeral && { ephemeral: true }),
   };
 }

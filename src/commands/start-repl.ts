@@ -3,6 +3,7 @@
 import { requireLocalBackend } from "@/agent/choose-backend.ts";
 import type { Selection } from "@/agent/resolve.ts";
 import type { AppOptions } from "@/app.ts";
+import { escapeDeceptive } from "@/lib/terminal-text.ts";
 
 export async function startRepl(appOptions: AppOptions, selection: Selection): Promise<number> {
   const [{ openApp }, { runRepl }] = await Promise.all([import("@/app.ts"), import("@/frontends/repl/run.ts")]);
@@ -12,6 +13,8 @@ export async function startRepl(appOptions: AppOptions, selection: Selection): P
     requireLocalBackend({ flag: appOptions.backend, agentId: selection.agent, env, settings: settings.user });
     return await runRepl(app, { selection });
   } finally {
+    // The terminal is the shell's again.
+    app.memorySync.onNews(({ text }) => console.error(escapeDeceptive(text)));
     await app.close();
   }
 }

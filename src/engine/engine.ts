@@ -48,6 +48,8 @@ export interface EngineDeps {
   openRedaction(): Promise<(text: string) => string>;
   /** After a compaction the model has forgotten them. */
   rearmReminders(key: string): void;
+  /** What an agent should have before its turn begins. Must not throw; ends early when the signal aborts. */
+  beforeTurn(turn: ConversationRef, signal: AbortSignal): Promise<void>;
   /** The turn is over and its conversation free: what happens beside the next one begins here. Must not throw. */
   afterTurn(turn: ConversationRef & { isCompleted: boolean; compactions: string[] }): void;
   /** What the backend wants people to know, since the last call. */

@@ -182,6 +182,7 @@ export class TurnDriver {
     const { input, deps, control, key } = this;
     const { sessionHooks } = deps;
     await sessionHooks.ready(control.signal);
+    await deps.beforeTurn({ agentId: agent.id, conversationId: input.conversationId }, control.signal);
     const prompt = await this.#askPromptHooks(input.content, input.automatic);
     const aborted = this.#aborted();
     if (aborted) return aborted;

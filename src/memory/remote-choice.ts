@@ -1,6 +1,7 @@
 // Which remote an agent's memory has, and what may be sent to it. Our server's credentials go to our server only:
 // an address somebody wrote into the repository's settings cannot collect them.
 
+import { HARNESS_SECRET } from "@/store/agent-secrets.ts";
 import type { RemotePlace } from "@/store/git/remote.ts";
 import { assertPrivate, parseRemoteUrl } from "@/store/git/remote.ts";
 
@@ -29,7 +30,7 @@ export function memoryUrl(base: string, agentId: string): string {
 export function remoteTokenName(origin: string): string {
   const digest = new Bun.CryptoHasher("sha256").update(origin).digest("hex");
   const readable = new URL(origin).hostname.replace(/[^A-Za-z0-9]+/g, "_");
-  return `MEMORY_REMOTE_${readable}_${digest.slice(0, 8)}`.toUpperCase();
+  return `${HARNESS_SECRET}${readable}_${digest.slice(0, 8)}`.toUpperCase();
 }
 
 /** `origin`: what the repository names (`remote.origin.url`). `server`: null for an agent of this machine. Null: the memory

@@ -248,7 +248,10 @@ class Memory implements AgentMemory {
     const { memory } = this.places;
     if (this.exists()) {
       const repository = await engine.openRepository(memory);
-      if ((await repository.resolve("HEAD")) !== null) return repository;
+      if ((await repository.resolve("HEAD")) !== null) {
+        await this.#renew(repository);
+        return repository;
+      }
     }
     const repository = await engine.initRepository(memory, {
       branch: MEMORY_BRANCH,
@@ -262,6 +265,16 @@ class Memory implements AgentMemory {
     });
     if ((await repository.resolve("HEAD")) === null) await this.#seed(repository);
     return repository;
+  }
+
+  /** Commits that a person makes there with git carry the agent's name, which may be another one by now. */
+  async #renew(repository: GitRepository): Promise<void> {
+    if (repository.getConfig("user.name") === this.identity.name) return;
+    try {
+      await repository.setConfig({ "user.name": this.identity.name, "user.email": this.identity.email });
+    } catch {
+      // Whoever only reads need not be able to write there.
+    }
   }
 
   /** The first commit: what was in the folder already, and the seeds that are not. */

@@ -9,6 +9,8 @@ import { RemoteError, type Transport } from "@/store/git/remote.ts";
 import type { GitRepository, Identity, MergeConflict, Oid } from "@/store/git/types.ts";
 import { mergeMemoryFile } from "./merge-markdown.ts";
 import { type Decisions, resolverOf } from "./three-way.ts";
+import { findUnfinished, listed } from "./unfinished.ts";
+import { findCollisions } from "./validate.ts";
 
 export interface AgentMemory {
   dir: string;
@@ -68,9 +70,9 @@ export const CONFLICTS = "refs/letta/conflicts/";
 export const DIVERGED = "refs/letta/diverged";
 
 const MAX_PUSHES = 3;
-const MAX_LISTED = 10;
 const MAX_COUNTED = 200;
 const RESOLVE_HINT = "`letta memory resolve` shows both versions and takes decisions.";
+const RENAME_HINT = "Rename one of them and commit it; then they are merged.";
 const DIVERGED_HINT =
   "`letta memory resolve --ours` keeps what is here, `--theirs` takes what the remote has; nothing is lost either way.";
 
@@ -165,6 +167,8 @@ export async function resolveProposal(
   if (!repo || !theirs || !head) throw new LettaError("not_found", `There is no conflict ${id} in this memory.`);
   const outcome = await repo.merge(head, theirs, mergeMemoryFile, resolverOf(decisions));
   if (outcome.status === "conflict") return outcome;
+  const collision = await findCollision(repo, head, outcome.tree);
+  if (collision !== null) throw new LettaError("conflict", collision, { hint: RENAME_HINT });
   const message = mergeMessage("merge: memory of another place, with decisions", outcome.notes);
   const options = { message, author: by, parents: [head, theirs], expectedHead: head };
   const oid = await repo.commitTree(outcome.tree, options);
@@ -281,28 +285,36 @@ async function joinCommit(repo: GitRepository, head: Oid | null, theirs: Oid, by
   if (await repo.isAncestor(theirs, head)) return { status: "joined", summary: "Already up to date." };
 
   const outcome = await repo.merge(head, theirs, mergeMemoryFile);
+  const propose = () => setRef(repo, CONFLICTS + theirs.slice(0, 12), theirs, by);
   if (outcome.status === "conflict") {
-    await setRef(repo, CONFLICTS + theirs.slice(0, 12), theirs, by);
+    await propose();
     const files = listed(outcome.conflicts.map(({ path }) => path));
     const summary = `Both sides changed the same in ${files}. This machine's version stays; the other one is kept beside it.`;
     return { status: "conflict", summary, hint: RESOLVE_HINT };
+  }
+  const collision = await findCollision(repo, head, outcome.tree);
+  if (collision !== null) {
+    await propose();
+    const summary = `${collision} This machine's version stays; the other one is kept beside it.`;
+    return { status: "conflict", summary, hint: RENAME_HINT };
   }
   const message = mergeMessage("merge: memory of another place", outcome.notes);
   await repo.commitTree(outcome.tree, { message, author: by, parents: [head, theirs], expectedHead: head });
   return { status: "joined", summary: `Merged ${await countCommits(repo, theirs, head)} of the remote.` };
 }
 
-async function findUnfinished(repo: GitRepository): Promise<{ status: "conflict" | "dirty"; summary: string } | null> {
-  const operation = await repo.operation();
-  const files = await repo.status();
-  const unmerged = files.filter(({ state }) => state === "conflicted").map(({ path }) => path);
-  if (operation !== null || unmerged.length > 0) {
-    const what = operation === null ? "Files are unmerged" : `A ${operation} is half done`;
-    const where = unmerged.length > 0 ? `: ${listed(unmerged)}` : "";
-    return { status: "conflict", summary: `${what}${where}.` };
-  }
-  if (files.length === 0) return null;
-  return { status: "dirty", summary: `${plural(files.length, "file has", "files have")} uncommitted changes.` };
+/** Names that each side may have, and one memory may not: a file and a folder of one name, or two that differ in case. */
+async function findCollision(repo: GitRepository, head: Oid, tree: Oid): Promise<string | null> {
+  const [before, after] = await Promise.all([repo.listFiles(head), repo.listFiles(tree)]);
+  const kept = new Set(after.map(({ path }) => path));
+  const paths = before.map(({ path }) => path);
+  const known = new Set(paths);
+  const collision = findCollisions({
+    paths,
+    added: [...kept].filter((path) => !known.has(path)),
+    deleted: paths.filter((path) => !kept.has(path)),
+  }).at(0);
+  return collision ? `${collision.path}: ${collision.problem}.` : null;
 }
 
 /** Proposals that are part of `main` by now. */
@@ -344,11 +356,6 @@ function keepsNoMemories({ kind }: NonNullable<AgentMemory["remote"]>, error: un
 
 function mergeMessage(subject: string, notes: string[]): string {
   return notes.length === 0 ? subject : `${subject}\n\n${notes.map((note) => `- ${note}`).join("\n")}`;
-}
-
-function listed(paths: string[]): string {
-  const more = paths.length - MAX_LISTED;
-  return paths.slice(0, MAX_LISTED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function pulled(status: PullResult["status"], summary: string, hint?: string): PullResult {

@@ -5,8 +5,9 @@
 import { createRedactor } from "@/lib/redactor.ts";
 import { formatCount } from "@/lib/text.ts";
 import { descriptionOf, type Field, isReadOnly, type MarkdownFile, parseMarkdown } from "./frontmatter.ts";
-import { DESCRIPTION_CHARS, FILE_BYTES, MAX_FILE_BYTES, SYSTEM_FILE_BYTES } from "./limits.ts";
+import { DESCRIPTION_CHARS, FILE_BYTES, MAX_FILE_BYTES, SYSTEM_FILE_BYTES, SYSTEM_TOKENS } from "./limits.ts";
 import { isMarkdown, isSkillPath, isSystemPath, PERSONA_PATH } from "./places.ts";
+import { countTokens } from "./tokens.ts";
 
 export type ProblemKind =
   | "path"
@@ -68,7 +69,7 @@ export async function validateChanges(input: MemoryChanges): Promise<Problem[]> 
     if (content === null) continue;
     problems.push(...validateContent(path, content, beforeFile), ...findSecrets(path, content, before, redact));
   }
-  problems.push(...findCollisions(input), ...missingPersona(input));
+  problems.push(...collisionsOf(input), ...missingPersona(input), ...(await largeSystem(input)));
   return problems.sort(byImportance);
 }
 
@@ -234,10 +235,16 @@ function validateKeys(path: string, fields: readonly Field[]): Problem[] {
 
 /** A file and a folder of one name would be one tag of the prompt, and two files whose names differ in case are one file
  *  on many disks. */
-function findCollisions({ changes, paths }: MemoryChanges): Problem[] {
-  const deleted = new Set(changes.filter(({ content }) => content === null).map(({ path }) => path));
-  const added = changes.filter(({ content }) => content !== null).map(({ path }) => path);
-  if (added.every((path) => paths.includes(path))) return [];
+export function findCollisions(change: {
+  /** All there were. */
+  paths: readonly string[];
+  added: readonly string[];
+  deleted: readonly string[];
+}): Problem[] {
+  const { paths, added } = change;
+  const known = new Set(paths);
+  if (added.every((path) => known.has(path))) return [];
+  const deleted = new Set(change.deleted);
   const after = new Set([...paths.filter((path) => !deleted.has(path)), ...added]);
   const files = new Map<string, string[]>();
   const folders = new Map<string, string>();
@@ -248,7 +255,6 @@ function findCollisions({ changes, paths }: MemoryChanges): Problem[] {
     }
   }
   const problems: Problem[] = [];
-  const known = new Set(paths);
   for (const path of added) {
     if (known.has(path)) continue;
     const twin = files.get(fold(path))?.find((other) => other !== path);
@@ -281,6 +287,26 @@ function findCollisions({ changes, paths }: MemoryChanges): Problem[] {
     }
   }
   return problems;
+}
+
+function collisionsOf({ changes, paths }: MemoryChanges): Problem[] {
+  const named = (isDeleted: boolean) =>
+    changes.filter(({ content }) => (content === null) === isDeleted).map(({ path }) => path);
+  return findCollisions({ paths, added: named(false), deleted: named(true) });
+}
+
+/** All of it is in every request; whoever adds to it hears what it costs by now. */
+async function largeSystem({ changes, paths, read }: MemoryChanges): Promise<Problem[]> {
+  const written = new Map(changes.map(({ path, content }) => [path, content?.length ?? 0]));
+  const grown = changes.find(({ path, content }) => content !== null && isMarkdown(path) && isSystemPath(path));
+  if (!grown) return [];
+  const others = paths.filter((path) => isMarkdown(path) && isSystemPath(path) && !written.has(path));
+  const sizes = others.map(async (path) => ({ path, bytes: (await read(path))?.length ?? 0 }));
+  const files = [...(await Promise.all(sizes)), ...[...written].map(([path, bytes]) => ({ path, bytes }))];
+  const { total_tokens } = countTokens(files);
+  if (total_tokens <= SYSTEM_TOKENS) return [];
+  const problem = `system/ takes about ${formatCount(total_tokens)} tokens of every request by now`;
+  return [warning(grown.path, "size", problem, "Move what is not always needed to files outside system/.")];
 }
 
 function missingPersona({ changes }: MemoryChanges): Problem[] {

@@ -16,6 +16,8 @@ export interface AgentSecrets {
   readonly location: string;
   /** Sorted. */
   names(agentId: string): string[];
+  /** Those that the agent's commands may name: not what the harness keeps for its own use. */
+  usable(agentId: string): string[];
   /** Throws `usage` for a name or value that cannot be used. */
   set(agentId: string, name: string, value: string): Promise<void>;
   /** False when there was none. */
@@ -31,6 +33,9 @@ const FileSchema = v.looseObject({
   version: v.literal(1),
   agents: v.record(v.string(), v.record(v.string(), SecretSchema)),
 });
+
+/** Of names of what the harness itself uses: tokens of the repositories a memory is kept in. No command gets them. */
+export const HARNESS_SECRET = "MEMORY_REMOTE_";
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
 /** Variables that steer programs: as a secret they would change what every command means. */
@@ -58,6 +63,8 @@ export function openAgentSecrets({
   /** What the keychain gave, so that it is asked once. */
   const given = new Map<string, string>();
 
+  const names = (agentId: string): string[] => Object.keys(stored.read().agents[agentId] ?? {}).sort();
+
   async function fromKeychain(agentId: string, name: string): Promise<string | null> {
     const key = keychainName(agentId, name);
     const known = given.get(key);
@@ -72,7 +79,8 @@ export function openAgentSecrets({
     get location() {
       return place.usable ? "OS keychain" : file;
     },
-    names: (agentId) => Object.keys(stored.read().agents[agentId] ?? {}).sort(),
+    names,
+    usable: (agentId) => names(agentId).filter((name) => !name.startsWith(HARNESS_SECRET)),
     async set(agentId, name, value) {
       checkSecret(name, value);
       const key = keychainName(agentId, name);

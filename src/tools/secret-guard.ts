@@ -74,7 +74,7 @@ export function createSecretGuard(options: SecretGuardOptions): SecretGuard {
       if (agentId === null || !command.includes("$")) return {};
       const found: Record<string, string> = {};
       try {
-        for (const name of agentSecrets.names(agentId)) {
+        for (const name of agentSecrets.usable(agentId)) {
           if (!namesVariable(command, name)) continue;
           const value = await agentSecrets.find(agentId, name);
           if (value !== null) found[name] = value;

@@ -112,6 +112,7 @@ export async function harness(
     clientState: createClientState(db),
     collectReminders: async () => [],
     rearmReminders: () => {},
+    beforeTurn: async () => {},
     afterTurn: (turn) => void ended.push(turn),
     takeWarnings: () => [],
     cwd: () => "/",

@@ -53,6 +53,13 @@ describe("beginning", () => {
     expect(await status()).toEqual([]);
   });
 
+  test("an agent with a new name has it in the repository's settings, too", async () => {
+    await memory.head();
+    const renamed = await open(agents, { name: "Bea" }).ensure();
+    expect(renamed.getConfig("user.name")).toBe("Bea");
+    expect(renamed.getConfig("user.email")).toBe("agent-1@letta.com");
+  });
+
   test("without seeds there is an empty commit", async () => {
     memory = open(agents, { seed: {} });
     expect(await memory.head()).toMatch(/^[0-9a-f]{40}$/);

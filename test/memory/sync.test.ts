@@ -181,6 +181,23 @@ describe.skipIf(!hasGit)("memory and its remote (skipped without git: the server
     expect(await a.files()).toEqual(await b.files());
   });
 
+  test("a merge that would give a file and a folder one name waits until one is renamed", async () => {
+    using place = world();
+    const { a } = await diverged(place, { "x.md": "x\n" }, { "build.md": "ours\n" }, { "build/linux.md": "theirs\n" });
+    const before = await a.head();
+    const result = await syncAfterTurn(a.memory, quick);
+    expect(result).toMatchObject({ status: "conflict", hint: expect.stringContaining("Rename one of them") });
+    expect(result.summary).toContain("build/linux.md: build.md has the name of its folder.");
+    expect(await a.head()).toBe(before);
+    const [proposal] = await listProposals(a.memory.repository);
+    const resolving = resolveProposal(a.memory, proposal!.id, { files: new Map(), rest: "ours" });
+    expect(resolving).rejects.toMatchObject({ code: "conflict" });
+    await a.commit({ "build.md": null, "build/all.md": "ours\n" }, "rename");
+    expect((await syncAfterTurn(a.memory, quick)).status).toBe("pushed");
+    expect(Object.keys(await a.files())).toEqual(["build/all.md", "build/linux.md", "x.md"]);
+    expect(await listProposals(a.memory.repository)).toEqual([]);
+  });
+
   test("a true conflict leaves main alone, keeps both versions, and is settled with decisions", async () => {
     using place = world();
     const { a, b } = await diverged(

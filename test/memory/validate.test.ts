@@ -27,6 +27,20 @@ function brief(problems: Problem[]): string[] {
   );
 }
 
+test("all of system/ together is weighed when something is added to it", async () => {
+  const third = `---\ndescription: d\n---\n${"words\n".repeat(5_500)}`;
+  const before = { "system/a.md": third, "system/b.md": third, "notes.md": OK };
+  const total = (problems: Problem[]) => problems.filter(({ problem }) => problem.includes("of every request by now"));
+  const [found, ...others] = total(await validate(before, { "system/c.md": third }));
+  expect(found).toMatchObject({ path: "system/c.md", severity: "warning", kind: "size" });
+  expect(found!.problem).toStartWith("system/ takes about 24,");
+  expect(others).toEqual([]);
+  // What takes the place of another file, or lies elsewhere, does not count twice.
+  expect(total(await validate(before, { "system/c.md": third, "system/a.md": OK }))).toEqual([]);
+  expect(total(await validate(before, { "system/c.md": third, "system/a.md": null }))).toEqual([]);
+  expect(total(await validate({ ...before, "system/c.md": third }, { "notes.md": third }))).toEqual([]);
+});
+
 describe("heads", () => {
   test.each([
     ["system/a.md", OK, []],

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { remoteTokenName } from "@/memory/remote-choice.ts";
 import { openAgentSecrets } from "@/store/agent-secrets.ts";
 import { readEnv } from "@/store/env.ts";
 import type { Keychain } from "@/store/keychain.ts";
@@ -46,6 +47,16 @@ test("by agent and name, in a file only its owner reads", async () => {
   expect(statSync(join(secrets.file, "..")).mode & 0o777).toBe(0o700);
   expect([await secrets.unset("a1", "TOKEN"), await secrets.unset("a1", "TOKEN")]).toEqual([true, false]);
   expect(secrets.names("a1")).toEqual(["ALPHA"]);
+});
+
+test("what the harness keeps for itself is no name for commands", async () => {
+  const secrets = open();
+  const token = remoteTokenName("https://git.example");
+  await secrets.set("a1", "TOKEN", "first value");
+  await secrets.set("a1", token, "of the remote");
+  expect(secrets.names("a1")).toEqual([token, "TOKEN"]);
+  expect(secrets.usable("a1")).toEqual(["TOKEN"]);
+  expect(await secrets.find("a1", token)).toBe("of the remote");
 });
 
 test("with a keychain the file holds names only", async () => {

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openAgentSecrets } from "@/store/agent-secrets.ts";
+import { HARNESS_SECRET, openAgentSecrets } from "@/store/agent-secrets.ts";
 import { readEnv } from "@/store/env.ts";
 import { resolvePaths } from "@/store/paths.ts";
 import { openSecrets } from "@/store/secrets.ts";
@@ -75,6 +75,15 @@ test("a command gets the secrets it names, and nothing shows their values", asyn
   );
   expect(live()).not.toContain(VALUE);
   expect(await bash("printenv TOKEN; echo none")).toBe("none");
+});
+
+test("no command gets the token of a memory's remote, and none shows it", async () => {
+  const { bash, agentSecrets, guard } = await open();
+  const name = `${HARNESS_SECRET}HOST_1234`;
+  await agentSecrets.set("agent-1", name, "of-the-remote");
+  await guard.refresh();
+  expect(await guard.envFor("agent-1", `echo $${name}`)).toEqual({});
+  expect(await bash(`echo "[$${name}]" of-the-remote`)).toBe(`[] ${name}=<REDACTED>`);
 });
 
 test("values that arrive in pieces, with colours between, are found in text and live output", async () => {

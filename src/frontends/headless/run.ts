@@ -40,6 +40,7 @@ export async function runHeadless(app: App, run: HeadlessRun, io: HeadlessIo): P
   io.lines.sessionId = session.ephemeral ? "ephemeral" : session.agent.id;
   await io.output.line(initLine(app, session, run));
   await noteWarnings(app, session, run, io);
+  tellMemoryNews(app, run, io);
   if (run.bidirectional) {
     const { runBidirectional } = await import("./bidirectional.ts");
     return runBidirectional(app, session, run, io);
@@ -95,6 +96,15 @@ async function finish(result: TurnResult, turnId: string, session: Session, io: 
   if (shown) return exitCodeOf(result);
   io.note("Error: No assistant response found");
   return 1;
+}
+
+/** One prompt's result is its last line, so that what comes of the memory's remote after it is for people alone. */
+function tellMemoryNews(app: App, run: HeadlessRun, { output, note }: HeadlessIo): void {
+  app.memorySync.onNews(({ level, text }) => {
+    if (run.bidirectional) {
+      void output.line({ type: "system", subtype: "notice", level, text, uuid: crypto.randomUUID() });
+    } else if (level === "warning") note(text);
+  });
 }
 
 async function printDryRun(app: App, plan: SessionPlan, run: HeadlessRun, io: HeadlessIo): Promise<number> {

@@ -55,6 +55,7 @@ export async function startHeadless(
     note(formatError(error, { stack: appOptions.env.debug }));
   } finally {
     const app = await opening.catch(() => null);
+    if (app && stop.requested.aborted) app.memorySync.stop();
     if (app) await startDueReflection(app, note);
     await app?.close().catch((error: unknown) => note(formatError(error)));
   }

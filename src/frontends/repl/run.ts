@@ -66,10 +66,19 @@ async function sit({ app, opened, ui, signals, now, initialPrompt }: Sitting): P
   for (const warning of opened.warnings) session.warn(warning);
   for (const { file, message } of app.settings.problems) session.warn(`${file}: ${message}`);
   app.reflection.onNews((news) => void tellNews(session, news));
+  using _news = listen(app, session);
   ui.start(handlersOf(session), session.view());
   const started = begin(session, initialPrompt);
   await Promise.race([session.run().then(() => started), session.untilForced()]);
   session.renderer.print(farewellLines(session), "user");
+}
+
+/** What came of the memory's remote. */
+function listen({ memorySync }: App, session: ReplSession): Disposable {
+  const unsubscribe = memorySync.onNews(({ level, text }) =>
+    level === "warning" ? session.warn(text) : session.say(text),
+  );
+  return { [Symbol.dispose]: () => void unsubscribe() };
 }
 
 /** What looking back in the background came to. */
@@ -89,6 +98,7 @@ async function begin(session: ReplSession, initialPrompt: string | undefined): P
     if (initialPrompt) session.send(initialPrompt);
     session.markStarted();
     await session.remember();
+    session.app.memorySync.begin(session.agent.id);
     session.app.reflection.resume(session.agent.id);
     await sayMemoryState(session);
   } catch (error) {

@@ -40,6 +40,8 @@ export interface ReflectionOptions {
   /** What is done when a dream is due after a turn: it runs beside the next ones, it is started when this process ends,
    *  or nothing. */
   whenDue: "in_background" | "at_exit" | "never";
+  /** A dream has come to its end, or a waiting one was accepted: the memory may be another one. Must not throw. */
+  onChange?(agentId: string): void;
   /** Shown to a process that finds the agent dreaming. */
   label: string;
   watchdog(): Watchdog;
@@ -170,7 +172,9 @@ class ReflectionService implements Reflection {
     const { findDream, acceptProposal } = await import("./proposals.ts");
     const deps = await this.#settleDeps(await this.#memoryOf(agentId));
     const record = findDream(deps.journal.read(), id);
-    return { record, ...(await acceptProposal(record, this.#options.label, deps)) };
+    const accepted = await acceptProposal(record, this.#options.label, deps);
+    this.#options.onChange?.(agentId);
+    return { record, ...accepted };
   }
 
   async reject(agentId: string, id: string): Promise<DreamRecord> {
@@ -261,7 +265,9 @@ class ReflectionService implements Reflection {
         payloads: `${paths.transcripts}/${agentId}`,
         now: this.#options.now ?? Date.now,
       });
-      if (recovered.length > 0) this.#tell(ref, { launched: false, reason: "no_payload", recovered });
+      if (recovered.length === 0) return;
+      this.#options.onChange?.(agentId);
+      this.#tell(ref, { launched: false, reason: "no_payload", recovered });
     } catch (error) {
       this.#tell(ref, { failed: errorMessage(error) });
     }
@@ -281,6 +287,7 @@ class ReflectionService implements Reflection {
     try {
       const signals = [lease.lost, this.#closing.signal, ...(signal ? [signal] : [])];
       const result = await this.#dreamAlone(command, AbortSignal.any(signals));
+      if (result.launched || result.recovered.length > 0) this.#options.onChange?.(agentId);
       return { result, queued: this.#dreaming.get(agentId) ?? null };
     } finally {
       this.#dreaming.delete(agentId);

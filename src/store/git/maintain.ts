@@ -25,6 +25,22 @@ export function maintain(git: GitContext, maxLoose = MAX_LOOSE_OBJECTS): Promise
   });
 }
 
+export function footprint(git: GitContext): { bytes: number; untidy: boolean } {
+  const loose = git.objects.listLoose();
+  const packs = git.objects.packs().map(({ path }) => `${path}.pack`);
+  const sizes = [...loose.map((oid) => git.objects.loosePath(oid)), ...packs].map(
+    (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+  );
+  return {
+    bytes: sizes.reduce((sum, size) => sum + size, 0),
+    untidy: loose.length > MAX_LOOSE_OBJECTS || sizes.slice(loose.length).filter(isSmall).length > MAX_SMALL_PACKS,
+  };
+}
+
+function isSmall(packBytes: number): boolean {
+  return packBytes < SMALL_PACK_BYTES;
+}
+
 async function packLoose(git: GitContext, maxLoose: number): Promise<void> {
   const loose = git.objects.listLoose();
   if (loose.length <= maxLoose) return;
@@ -41,7 +57,7 @@ async function joinPacks(git: GitContext): Promise<void> {
     const special = [".keep", ".promisor", ".bitmap", ".mtimes"].some((ending) =>
       lstatSync(path + ending, { throwIfNoEntry: false }),
     );
-    return !special && statSync(`${path}.pack`).size < SMALL_PACK_BYTES;
+    return !special && isSmall(statSync(`${path}.pack`).size);
   });
   if (small.length <= MAX_SMALL_PACKS) return;
   const oids = small.flatMap((pack) => pack.oids());

@@ -7,7 +7,7 @@ import { commitChanges, commitPaths } from "./commit.ts";
 import type { GitContext } from "./context.ts";
 import { findMergeBases, isAncestor, walkHistory } from "./history.ts";
 import { type InitOptions, prepareRepository, writeConfig } from "./init.ts";
-import { maintain } from "./maintain.ts";
+import { footprint, maintain } from "./maintain.ts";
 import { mergeCommits } from "./merge.ts";
 import { type OpenOptions, openContext, readConfig } from "./open.ts";
 import { findOperation } from "./operation.ts";
@@ -98,6 +98,7 @@ function createRepository(git: GitContext, options: OpenOptions): GitRepository 
         }),
       ),
     maintain: ({ maxLoose } = {}) => run(() => maintain(git, maxLoose)),
+    footprint: () => run(() => footprint(git)),
   };
 }
 

@@ -202,4 +202,6 @@ export interface GitRepository {
   /** Packs loose objects when there are many (`maxLoose`, default 2,000), prunes worktrees whose folder is gone, sweeps
    *  stale locks of ours. */
   maintain(options?: { maxLoose?: number }): Promise<void>;
+  /** Bytes of all objects on disk, and whether `maintain` would find something worth its while. */
+  footprint(): Promise<{ bytes: number; untidy: boolean }>;
 }

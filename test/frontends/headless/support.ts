@@ -16,6 +16,7 @@ import { createSessionHooks } from "@/hooks/session-hooks.ts";
 import { LettaError } from "@/lib/errors.ts";
 import { createWatchdog } from "@/lib/watchdog.ts";
 import { createReflection } from "@/memory/reflection/service.ts";
+import { createMemorySync } from "@/memory/sync-service.ts";
 import type { ExplainingChecker, PermissionMode } from "@/permissions/types.ts";
 import { createScriptedAdapter } from "@/providers/scripted.ts";
 import { openAgentSecrets } from "@/store/agent-secrets.ts";
@@ -60,6 +61,8 @@ export async function openTestApp(
     await backend.close();
     db.close();
   };
+  const agentSecrets = openAgentSecrets({ env, paths });
+  const clientState = createClientState(db);
   return {
     env,
     paths,
@@ -74,7 +77,7 @@ export async function openTestApp(
     },
     backend,
     models,
-    clientState: createClientState(db),
+    clientState,
     permissions: allowAll(),
     trust,
     tools,
@@ -82,8 +85,9 @@ export async function openTestApp(
       tools.select({ toolset: "default", interactive, ...(offered && { only: offered }) }),
     services,
     hooks,
-    agentSecrets: openAgentSecrets({ env, paths }),
+    agentSecrets,
     memories: null,
+    memorySync: createMemorySync({ memoryOf: async () => null, env, agentSecrets, clientState }),
     reflection: createReflection({
       ...{ db, backend, settings, env, paths },
       leases: createLeases(db),

@@ -295,6 +295,7 @@ export function scriptedApp(options: ScriptedAppOptions): ScriptedApp {
     },
     sessionHooks: { begin() {} },
     reflection: { onNews() {}, resume() {} },
+    memorySync: { onNews: () => () => {}, begin() {} },
     close: async () => {},
   };
   return { app: parts as unknown as App, turns, conversations, queues };

@@ -113,6 +113,19 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await Bun.sleep(10);
 }
 
+test("whoever keeps the memory elsewhere, too, hears of a dream's end", async () => {
+  await using office1 = await office(1);
+  const changed: string[] = [];
+  const { open, ended } = office1;
+  const reflection = open({ onChange: (agentId) => void changed.push(agentId) });
+  const dream = () => reflection.dream({ agentId: ended.agentId, from: { conversations: [ended.conversationId] } });
+  expect(await dream()).toMatchObject({ launched: true });
+  expect(changed).toEqual([ended.agentId]);
+  // Nothing new was said: there was no dream.
+  expect(await dream()).toMatchObject({ launched: false });
+  expect(changed).toHaveLength(1);
+}, 30_000);
+
 test("after enough replies the agent dreams, once, and then not before as many more", async () => {
   await using office1 = await office(2);
   const { reflection, ended, say, news, dreamers, untilNews } = office1;
