@@ -32,6 +32,11 @@ export const COMMANDS: Record<string, CommandEntry> = {
     also: ["memfs"],
     load: () => import("./memory.ts"),
   },
+  skills: {
+    summary: "List, install, update, check and delete an agent's skills",
+    load: () => import("./skills.ts"),
+  },
+  install: { summary: "Install a skill: the same as letta skills install", load: () => import("./install.ts") },
   undo: { summary: "Take back the file changes of a turn", load: () => import("./undo.ts") },
   pin: { summary: "Pin an agent, so that it is offered first and --name finds it", load: () => import("./pin.ts") },
   unpin: { summary: "Take an agent's pin away", load: () => import("./unpin.ts") },
@@ -59,8 +64,6 @@ export const COMMANDS: Record<string, CommandEntry> = {
 export const MISSING_COMMANDS: Record<string, string> = {
   update: "Run install.sh again to update.",
   setup: "Connect a model with letta connect; letta alone starts talking.",
-  skills: "Skills come later.",
-  install: "Skills and mods come later.",
   mods: "Mods come later.",
   cron: "Use the system's cron with letta -p.",
   trajectories: "letta import takes over another client's history.",

@@ -14,6 +14,13 @@ export function shortCount(count: number): string {
   return `${tenths(count / 1_000_000)}M`;
 }
 
+/** `512 bytes`, `1.5 KiB`, `20 MiB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return plural(bytes, "byte");
+  const [size, unit] = bytes < 1024 * 1024 ? [bytes / 1024, "KiB"] : [bytes / 1024 / 1024, "MiB"];
+  return `${Math.round(size * 10) / 10} ${unit}`;
+}
+
 /** `1 file`, `2 files`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;

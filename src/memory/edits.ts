@@ -20,6 +20,7 @@ export interface MemoryFiles {
 /** What a memory will be: a commit and the changes to it so far. */
 export class Draft {
   readonly #changes = new Map<string, Uint8Array | null>();
+  readonly #modes = new Map<string, NonNullable<MemoryChange["mode"]>>();
   readonly #paths: Set<string>;
 
   constructor(
@@ -39,8 +40,11 @@ export class Draft {
     return changed === undefined ? await this.base.read(path) : changed;
   }
 
-  write(path: string, content: Uint8Array | null): void {
+  /** `mode`: what a file that changes becomes. Default: what it was. */
+  write(path: string, content: Uint8Array | null, mode?: MemoryChange["mode"]): void {
     this.#changes.set(path, content);
+    if (mode === undefined) this.#modes.delete(path);
+    else this.#modes.set(path, mode);
     if (content === null) this.#paths.delete(path);
     else this.#paths.add(path);
   }
@@ -64,7 +68,8 @@ export class Draft {
     for (const [path, content] of [...this.#changes].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const before = await this.base.read(path);
       const isSame = before === null || content === null ? before === content : Buffer.compare(before, content) === 0;
-      if (!isSame) changes.push({ path, content });
+      const mode = content === null ? undefined : this.#modes.get(path);
+      if (!isSame) changes.push({ path, content, ...(mode && { mode }) });
     }
     return changes;
   }

@@ -164,15 +164,17 @@ function keyOf(line: string): string | null {
 }
 
 function readValue(raw: string, key: string): { value: unknown; lenient: boolean } {
-  const rest = raw.slice(raw.indexOf(":") + 1).trim();
-  // Most values are words on one line, and what YAML makes of those needs no parser.
-  if (/^\p{L}[^\n]*$/u.test(rest) && !/^(?:true|false|null)\b/i.test(rest)) {
+  const value = raw.slice(raw.indexOf(":") + 1);
+  const rest = value.trim();
+  // Most values are words on the key's line, and what YAML makes of those needs no parser.
+  const isBelow = /^[ \t]*(?:#[^\n]*)?\r?\n/.test(value);
+  if (!isBelow && /^\p{L}[^\n]*$/u.test(rest) && !/^(?:true|false|null)\b/i.test(rest)) {
     const lenient = /:(?:\s|$)/.test(rest);
     return { value: lenient ? oneLine(rest) : rest.replace(/\s#.*/, "").trim(), lenient };
   }
   try {
-    const value = Bun.YAML.parse(raw.replaceAll("\r\n", "\n")) as Record<string, unknown> | null;
-    return { value: value?.[key] ?? null, lenient: false };
+    const parsed = Bun.YAML.parse(raw.replaceAll("\r\n", "\n")) as Record<string, unknown> | null;
+    return { value: parsed?.[key] ?? null, lenient: false };
   } catch {
     // Not ours to refuse: `Note: see "x"` means itself.
     return { value: oneLine(rest), lenient: true };

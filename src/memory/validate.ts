@@ -39,6 +39,8 @@ export interface Problem {
 export interface MemoryChange {
   path: string;
   content: Uint8Array | null;
+  /** Default: what it was, of a new file no program. */
+  mode?: "100644" | "100755";
 }
 
 export interface MemoryChanges {
@@ -258,6 +260,8 @@ export function findCollisions(change: {
     const twin = files.get(fold(path))?.find((other) => other !== path);
     if (twin)
       problems.push(error(path, "collision", `it differs from ${twin} in case only`, "Use the file that is there."));
+    // Skills are no part of the prompt: notes beside a folder of their name are how many of them are laid out.
+    if (isSkillPath(path)) continue;
     const below = isMarkdown(path) && folders.get(fold(path.replace(/\.md$/i, "")));
     if (below) {
       problems.push(

@@ -47,6 +47,8 @@ export interface Env {
   backfill: boolean;
   /** LETTA_SKIP_KEYCHAIN_CHECK=1: secrets go to a 0600 file. */
   skipKeychain: boolean;
+  /** LETTA_SKILL_MIRROR: an address on this machine with a folder for each host that skills are installed from by name. */
+  skillMirror?: string;
   /** LETTA_SCRATCHPAD: directory for background output; default a private temp directory. */
   scratchpad?: string;
   /** LETTA_BASH_STRICT=1|true: shells run with `set -euo pipefail`. */
@@ -106,6 +108,7 @@ export function readEnv(vars: Record<string, string | undefined> = process.env):
     providerTimeoutMs: number("LETTA_CODE_LOCAL_PROVIDER_TIMEOUT_MS", 300_000),
     backfill: flag("LETTA_BACKFILL") ?? true,
     skipKeychain: flag("LETTA_SKIP_KEYCHAIN_CHECK") ?? false,
+    skillMirror: text("LETTA_SKILL_MIRROR"),
     scratchpad: text("LETTA_SCRATCHPAD"),
     bashStrict: flag("LETTA_BASH_STRICT") ?? false,
     overflowToFile: flag("LETTA_TOOL_OVERFLOW_TO_FILE") ?? true,

@@ -49,6 +49,15 @@ describe("reading", () => {
   });
 
   test.each([
+    ["metadata:\n  version: '1'\n", { version: "1" }],
+    ["metadata: # kept\r\n  version: one\r\n", { version: "one" }],
+    ["metadata:\n  words below\n", "words below"],
+    ["metadata:\n  a: b\n  c: d\n", { a: "b", c: "d" }],
+  ])("%j: what stands below its key", (lines, value) => {
+    expect(fieldValue(parseMarkdown(`---\n${lines}---\n`), "metadata")).toEqual(value);
+  });
+
+  test.each([
     ["read_only: true", true],
     ["read_only: 'true'", true],
     ["read_only: True", true],

@@ -120,6 +120,15 @@ describe("names", () => {
     expect(brief(await validate(before, { [path]: OK }))).toEqual([expected]);
   });
 
+  test("in a skill a note may stand beside a folder of its name", async () => {
+    const before = { "skills/kit/SKILL.md": OK, "skills/kit/api/a.md": OK };
+    expect(brief(await validate(before, { "skills/kit/api.md": OK }))).toEqual([]);
+    expect(brief(await validate({ "skills/kit/api.md": OK }, { "skills/kit/api/a.md": OK }))).toEqual([]);
+    expect(brief(await validate(before, { "skills/kit/API/b.md": OK, "skills/kit/API/a.md": OK }))).toEqual([
+      "error collision skills/kit/API/a.md",
+    ]);
+  });
+
   test("a collision that was there does not stop an edit", async () => {
     const before = { "a.md": OK, "a/b.md": OK };
     expect(await validate(before, { "a.md": `${OK}more` })).toEqual([]);
