@@ -27,7 +27,7 @@ import { commitMessage, parseReport } from "./report.ts";
 import type { MergeMode } from "./settings.ts";
 import { dropDream, isSameConversation, type SettleDeps, type Settled, settleDream } from "./settle.ts";
 import type { Slice } from "./transcript.ts";
-import { commitDream, type DreamTree, dreamBranch, dreamFolder, openDreamTree, readTexts } from "./worktree.ts";
+import { commitDream, type DreamPlace, type DreamTree, dreamPlace, openDreamTree, readTexts } from "./worktree.ts";
 
 export interface DreamDeps extends SettleDeps {
   agentMemory: AgentMemory;
@@ -70,12 +70,11 @@ export async function runDream(request: DreamRequest, deps: DreamDeps): Promise<
   const id = dreamId(deps.now());
   const { memory, journal, agentMemory, cursors } = deps;
   const base = (await memory.resolve("HEAD"))!;
-  const { agent, places } = agentMemory;
+  const { agent } = agentMemory;
+  const place = dreamPlace(deps.worktrees, id);
   const plan: DreamPlan = {
     agentId: agent.id,
     base,
-    branch: dreamBranch(id),
-    dir: dreamFolder(places.worktrees, id),
     moves: request.slices.flatMap((slice) => toMove(slice, request.compactions)),
     reviewed: request.slices.map(describeSlice),
     merge: request.merge,
@@ -90,18 +89,18 @@ export async function runDream(request: DreamRequest, deps: DreamDeps): Promise<
   const dreamer = { report: null as string | null, usage: NO_USAGE };
   try {
     const transcriptPath = writePayloads(payloads, request, deps, agent.id);
-    const tree = await openDreamTree(memory, plan);
+    const tree = await openDreamTree(memory, place, base);
     deps.onStep?.("worktree");
-    const prompt = request.prompt ?? (await firstMessage(request, { transcriptPath, plan, earlier }, deps));
+    const prompt = request.prompt ?? (await firstMessage(request, { transcriptPath, plan, place, earlier }, deps));
     const system = request.system ?? deps.persona.prompt;
-    const launch = toLaunch({ id, plan, request, system, prompt, transcriptPath, payloads }, deps);
+    const launch = toLaunch({ id, plan, place, request, system, prompt, transcriptPath, payloads }, deps);
     const child = deps.launch(launch, { signal: request.signal, timeoutMs: request.timeoutMs });
-    const files = await work(child, { plan, dreamer }, deps);
+    const files = await work(child, { base, place, dreamer }, deps);
     if (files.changes.length === 0) {
       await dropDream(record, { status: "no_changes", moved: "advance" }, deps);
       return { id, ...dreamer, subject: null, ...NOTHING, status: "no_changes", notes: files.notes };
     }
-    await commitFiles(record, { tree, files, report: dreamer.report }, deps);
+    await commitFiles(record, { tree, place, files, report: dreamer.report }, deps);
     deps.onStep?.("committed");
     const settled = await settleDream(record, deps);
     const { subject, notes } = record.committed!;
@@ -139,12 +138,12 @@ interface Dreamer {
 /** Waits for the dreamer, has its files mended once, and ends it. Throws DreamFailure. */
 async function work(
   child: Child,
-  { plan, dreamer }: { plan: DreamPlan; dreamer: Dreamer },
+  { base, place, dreamer }: { base: Oid; place: DreamPlace; dreamer: Dreamer },
   deps: DreamDeps,
 ): Promise<Collected> {
   try {
     await nextAnswer(child, dreamer);
-    const first = await check(plan, deps);
+    const first = await check({ base, place }, deps);
     if (first.problems.length > 0) {
       child.send(renderRepairPrompt(first.problems));
       const before = dreamer.report;
@@ -156,7 +155,7 @@ async function work(
     // Nothing writes to its files any more when they are collected.
     await child.finish();
   }
-  const { files } = await check(plan, deps);
+  const { files } = await check({ base, place }, deps);
   return files;
 }
 
@@ -173,14 +172,14 @@ async function nextAnswer(child: Child, dreamer: Dreamer): Promise<void> {
 }
 
 async function check(
-  plan: DreamPlan,
+  { base, place }: { base: Oid; place: DreamPlace },
   { memory, redact }: DreamDeps,
 ): Promise<{ files: Collected; problems: string[] }> {
-  const files = await collectChanges(memory, plan.base, plan.dir);
+  const files = await collectChanges(memory, base, place.dir);
   const found = await validateChanges({
     changes: files.changes,
-    paths: (await memory.listFiles(plan.base)).map(({ path }) => path),
-    read: (path) => memory.readFile(plan.base, path),
+    paths: (await memory.listFiles(base)).map(({ path }) => path),
+    read: (path) => memory.readFile(base, path),
     redact,
   });
   const errors = found.filter(({ severity }) => severity === "error");
@@ -190,18 +189,23 @@ async function check(
 /** Problems that are left do not stop the commit: it lies on a branch of its own, and `integrate` does not let it pass. */
 async function commitFiles(
   record: DreamRecord,
-  { tree, files, report }: { tree: DreamTree; files: Collected; report: string | null },
+  { tree, place, files, report }: { tree: DreamTree; place: DreamPlace; files: Collected; report: string | null },
   deps: DreamDeps,
 ): Promise<void> {
   const { id, plan } = record;
   const parsed = parseReport(report);
   const { notes } = files;
   const facts = { dreamId: id, parentAgentId: plan.agentId, reviewed: plan.reviewed, notes };
-  const tip = await commitDream(deps.memory, tree, plan, {
-    changes: files.changes,
-    message: commitMessage(parsed, facts),
-    author: { name: "Reflection Subagent", email: `reflection-${id}@letta.com` },
-  });
+  const tip = await commitDream(
+    deps.memory,
+    tree,
+    { place, base: plan.base },
+    {
+      changes: files.changes,
+      message: commitMessage(parsed, facts),
+      author: { name: "Reflection Subagent", email: `reflection-${id}@letta.com` },
+    },
+  );
   const step = { tip, subject: `${parsed.type}(reflection): ${parsed.subject}`, notes };
   deps.journal.append(id, { step: "committed", ...step });
   record.committed = step;
@@ -211,6 +215,7 @@ function toLaunch(
   dream: {
     id: string;
     plan: DreamPlan;
+    place: DreamPlace;
     request: DreamRequest;
     system: string;
     prompt: string;
@@ -219,7 +224,7 @@ function toLaunch(
   },
   { persona }: DreamDeps,
 ): Launch {
-  const { id, plan, request, system, prompt, transcriptPath, payloads } = dream;
+  const { id, plan, place, request, system, prompt, transcriptPath, payloads } = dream;
   return {
     v: 1,
     run_id: `reflection-${id}`,
@@ -231,9 +236,9 @@ function toLaunch(
     tools: persona.tools,
     // Edits of its own folder and what is proven to only read; where a sandbox works, any command in it.
     permissions: { mode: "acceptEdits", allow: [], deny: [] },
-    memory: { dir: plan.dir, readable: [payloads] },
+    memory: { dir: place.dir, readable: [payloads] },
     transcript_path: transcriptPath,
-    cwd: plan.dir,
+    cwd: place.dir,
     limits: { max_turns: DREAM_MAX_TURNS, timeout_s: Math.ceil(request.timeoutMs / 1000) },
     depth: request.depth + 1,
   };
@@ -241,7 +246,12 @@ function toLaunch(
 
 async function firstMessage(
   request: DreamRequest,
-  { transcriptPath, plan, earlier }: { transcriptPath: string; plan: DreamPlan; earlier: DreamRecord | null },
+  {
+    transcriptPath,
+    plan,
+    place,
+    earlier,
+  }: { transcriptPath: string; plan: DreamPlan; place: DreamPlace; earlier: DreamRecord | null },
   deps: DreamDeps,
 ): Promise<string> {
   const { memory, persona, treeLimits } = deps;
@@ -253,7 +263,7 @@ async function firstMessage(
   system.sort((a, b) => Number(b.path === PERSONA_PATH) - Number(a.path === PERSONA_PATH));
   const prompt: DreamPrompt = {
     transcriptPath,
-    memoryDir: plan.dir,
+    memoryDir: place.dir,
     isManifest: request.slices.length > 1,
     ...(request.instruction && { instruction: request.instruction }),
     ...(earlier && { earlier: await describeEarlier(memory, earlier) }),

@@ -80,7 +80,7 @@ async function decide(
 ): Promise<void> {
   // A person has decided about this transcript: it is not dreamt of again.
   for (const move of record.plan.moves) cursors.advance(move);
-  await dropProposal(memory, record.proposed!.ref);
+  await dropProposal(memory, record.id);
   journal.append(record.id, { step: "decided", ...decision });
   record.decision = decision.decision;
 }

@@ -1,12 +1,13 @@
 // The linked working tree a dream works in, and the commit that is made of what it left there.
 
+import { lstatSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { HARNESS_IDENTITY } from "@/memory/places.ts";
 import { decodeLoosely, type MemoryChange } from "@/memory/validate.ts";
 import type { GitRepository, Identity, Oid } from "@/store/git/types.ts";
-import type { DreamPlan } from "./journal.ts";
+import { isDreamId } from "./journal.ts";
 import { scratchReason } from "./scratch.ts";
 
 export interface DreamTree {
@@ -15,15 +16,28 @@ export interface DreamTree {
   link: string;
 }
 
-export function dreamBranch(id: string): string {
-  return `refs/heads/letta/reflection/${id}`;
+/** What a dream has to itself, and what is taken away with it. */
+export interface DreamPlace {
+  /** Of the working tree. */
+  dir: string;
+  /** Full ref. */
+  branch: string;
 }
 
-export function dreamFolder(worktrees: string, id: string): string {
-  return join(worktrees, `reflection-${id}`);
+/** Follows from the id alone. `worktrees`: the agent's. Throws when that is no folder of its own. */
+export function dreamPlace(worktrees: string, id: string): DreamPlace {
+  if (!isDreamId(id)) throw new LettaError("internal", `${JSON.stringify(id)} is no id of a dream`);
+  const found = lstatSync(worktrees, { throwIfNoEntry: false });
+  if (found && !found.isDirectory()) {
+    throw new LettaError("storage", `${worktrees} is not a folder of its own`, { hint: "Move it away." });
+  }
+  return { dir: join(worktrees, `${DREAM_FOLDER}${id}`), branch: `refs/heads/letta/reflection/${id}` };
 }
 
-export async function openDreamTree(memory: GitRepository, { dir, branch, base }: DreamPlan): Promise<DreamTree> {
+/** Its id follows. */
+export const DREAM_FOLDER = "reflection-";
+
+export async function openDreamTree(memory: GitRepository, { dir, branch }: DreamPlace, base: Oid): Promise<DreamTree> {
   const repository = await memory.addWorktree({ dir, branch: branch.replace(/^refs\/heads\//, ""), from: base });
   return { repository, link: await readFile(join(dir, ".git"), "utf8") };
 }
@@ -33,19 +47,20 @@ export async function openDreamTree(memory: GitRepository, { dir, branch, base }
 export async function commitDream(
   memory: GitRepository,
   tree: DreamTree,
-  plan: DreamPlan,
+  { place, base }: { place: DreamPlace; base: Oid },
   commit: { changes: MemoryChange[]; message: string; author: Identity },
 ): Promise<Oid> {
-  const tip = await memory.resolve(plan.branch);
-  const isIntact = (await readLink(plan.dir)) === tree.link && (await tree.repository.currentBranch()) === plan.branch;
-  const keepsOwn = tip !== null && tip !== plan.base && isIntact && (await isKeepable(memory, plan.base, tip));
+  const tip = await memory.resolve(place.branch);
+  const isIntact =
+    (await readLink(place.dir)) === tree.link && (await tree.repository.currentBranch()) === place.branch;
+  const keepsOwn = tip !== null && tip !== base && isIntact && (await isKeepable(memory, base, tip));
   let target = tree.repository;
-  if (!keepsOwn && (tip !== plan.base || !isIntact)) {
-    await discardTree(memory, plan);
-    target = (await openDreamTree(memory, plan)).repository;
+  if (!keepsOwn && (tip !== base || !isIntact)) {
+    await discardTree(memory, place);
+    target = (await openDreamTree(memory, place, base)).repository;
   }
-  const parent = keepsOwn ? tip : plan.base;
-  const changes = keepsOwn ? await rebaseChanges(memory, plan.base, tip, commit.changes) : commit.changes;
+  const parent = keepsOwn ? tip : base;
+  const changes = keepsOwn ? await rebaseChanges(memory, base, tip, commit.changes) : commit.changes;
   const { message, author } = commit;
   const outcome = await target.commitChanges(changes, { message, author, committer: HARNESS_IDENTITY });
   if (outcome.status === "committed") return outcome.oid;
@@ -54,7 +69,7 @@ export async function commitDream(
 }
 
 /** Folder, metadata and branch; what is gone already is fine. */
-export async function discardTree(memory: GitRepository, { dir, branch }: Pick<DreamPlan, "dir" | "branch">) {
+export async function discardTree(memory: GitRepository, { dir, branch }: DreamPlace) {
   // The folder first: it is no working tree any more to whoever looks inside for proof.
   await rm(dir, { recursive: true, force: true });
   try {
