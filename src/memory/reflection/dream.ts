@@ -5,13 +5,13 @@ import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ConversationRef } from "@/backend/backend.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { takeHead } from "@/lib/text.ts";
 import { isMarkdown, isSkillPath, isSystemPath, PERSONA_PATH } from "@/memory/places.ts";
 import { planMemory, renderMemory, type TreeLimits } from "@/memory/render.ts";
 import type { AgentMemory } from "@/memory/service.ts";
 import { formatProblems, validateChanges } from "@/memory/validate.ts";
-import { writeFileAtomic } from "@/store/atomic-file.ts";
+import { storageError, writeFileAtomic } from "@/store/atomic-file.ts";
 import type { GitRepository, Oid } from "@/store/git/types.ts";
 import type { SubagentDefinition } from "@/subagents/definition.ts";
 import type { Launch } from "@/subagents/launch.ts";
@@ -107,7 +107,8 @@ export async function runDream(request: DreamRequest, deps: DreamDeps): Promise<
     return { id, ...dreamer, subject, ...settled, notes: [...notes, ...settled.notes] };
   } catch (error) {
     // What was committed is settled by whoever comes next.
-    if (record.committed || !(error instanceof DreamFailure || error instanceof LettaError)) throw error;
+    if (!(error instanceof DreamFailure || error instanceof LettaError || systemErrorCode(error))) throw error;
+    if (record.committed) throw error instanceof LettaError ? error : storageError("cannot finish the dream", error);
     const status = error instanceof DreamFailure ? error.status : "failed";
     const reason = errorMessage(error);
     await dropDream(record, { status, reason, moved: status === "stopped" ? "leave" : "fail" }, deps);

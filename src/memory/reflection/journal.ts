@@ -56,7 +56,7 @@ const EntrySchema = v.intersect([
     /** They wait as a proposal. `advances`: the transcript counts as read. */
     v.object({ step: v.literal("proposed"), tip: OidText, reason: Text, advances: v.boolean() }),
     v.object({ step: v.literal("cursor") }),
-    /** Nothing of the worktree is left. */
+    /** Nothing of the worktree is left, or nothing of it matters any more. */
     v.object({ step: v.literal("closed"), status: v.picklist(DREAM_ENDS), reason: v.optional(Text) }),
     /** What somebody decided about a proposal. */
     v.object({ step: v.literal("decided"), decision: v.picklist(["accepted", "rejected", "superseded"]), by: Text }),

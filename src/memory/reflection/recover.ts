@@ -64,7 +64,9 @@ async function sweepOrphans({ memory, journal, worktrees, now }: Parameters<type
     const place = dreamPlace(worktrees, id);
     const { mtimeMs } = await lstat(place.dir);
     const isOwn = journal.read().some((record) => record.id === id);
-    if (isOwn || now() - mtimeMs > FOREIGN_AGE_MS) await discardTree(memory, place);
+    if (!isOwn && now() - mtimeMs <= FOREIGN_AGE_MS) continue;
+    // One that cannot be taken away does not keep the others.
+    await discardTree(memory, place).catch(() => {});
   }
 }
 

@@ -106,7 +106,12 @@ async function closeDream(
   end: { status: (typeof DREAM_ENDS)[number]; reason?: string },
   { memory, worktrees, journal, onStep }: SettleDeps,
 ): Promise<void> {
-  await discardTree(memory, dreamPlace(worktrees, record.id));
+  try {
+    await discardTree(memory, dreamPlace(worktrees, record.id));
+  } catch (error) {
+    // A folder that cannot be removed is swept by a later dream; it must not keep this one from its end.
+    if (codeOf(error) !== "storage") throw error;
+  }
   onStep?.("discarded");
   journal.append(record.id, { step: "closed", ...end });
   record.end = end.status;

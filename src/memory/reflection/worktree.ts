@@ -1,13 +1,14 @@
 // The linked working tree a dream works in, and the commit that is made of what it left there.
 
 import { lstatSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { HARNESS_IDENTITY } from "@/memory/places.ts";
 import { decodeLoosely, type MemoryChange } from "@/memory/validate.ts";
 import type { GitRepository, Identity, Oid } from "@/store/git/types.ts";
 import { isDreamId } from "./journal.ts";
+import { removeOwnTree } from "./own-tree.ts";
 import { scratchReason } from "./scratch.ts";
 
 export interface DreamTree {
@@ -71,7 +72,7 @@ export async function commitDream(
 /** Folder, metadata and branch; what is gone already is fine. */
 export async function discardTree(memory: GitRepository, { dir, branch }: DreamPlace) {
   // The folder first: it is no working tree any more to whoever looks inside for proof.
-  await rm(dir, { recursive: true, force: true });
+  await removeOwnTree(dir);
   try {
     await memory.removeWorktree(dir);
   } catch (error) {

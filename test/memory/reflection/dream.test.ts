@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isPending } from "@/memory/reflection/journal.ts";
@@ -303,4 +304,52 @@ test("what contradicts the memory cannot be taken, and waits on; leaving it sett
   expect(record()).toMatchObject({ decision: "rejected" });
   expect(await world.repository.resolve(proposal!)).toBeNull();
   expect(() => findDream(records(world), "nothing")).toThrow(/there is no dream nothing/);
+});
+
+test.each([
+  ["bytes_name", ['left out "a\\udcff.md": its name is not UTF-8']],
+  [
+    "deep",
+    [
+      expect.stringMatching(
+        /^left out (?:d{100}\/d{98}|d+).*: (?:it is longer than|name too long|file name too long)/i,
+      ),
+    ],
+  ],
+  ["git_name", ["left out .git /x.md: it names git's own folder"]],
+  ["line_name", ['left out "a\\nGenerated-By: me.txt": neither Markdown nor part of skills/ or assets/']],
+] as const)("an odd name is left out with a note, and costs nothing else: %s", async (kind, notes) => {
+  await using world = await dreamWorld();
+  expect(await world.dream(kind)).toMatchObject({ status: "merged", paths: ["system/human.md"], notes });
+  expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+  expect(await world.dream("payload")).toMatchObject({ status: "merged" });
+});
+
+/** As somebody whom permissions hold for. */
+async function withoutPrivileges<Result>(world: World, work: () => Promise<Result>): Promise<Result> {
+  if (process.geteuid?.() !== 0) return work();
+  execFileSync("chown", ["-R", "65534", world.dir]);
+  process.seteuid!(65534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+test.each([
+  ["closes_folder", ["system/human.md", "x/y.md"]],
+  ["closes_known_folder", ["system/human.md"]],
+  ["freezes_folder", ["system/human.md", "x/z/y.md"]],
+  ["closes_file", ["system/human.md"]],
+] as const)("permissions that a dreamer takes away end nothing: %s", async (kind, paths) => {
+  await using world = await dreamWorld();
+  await withoutPrivileges(world, async () => {
+    const outcome = await world.dream(kind);
+    expect(outcome).toMatchObject({ status: "merged", paths, notes: [] });
+    expect(await world.text("reference/build.md")).not.toBeNull();
+    expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+    expect(await world.dream("good")).toMatchObject({ status: "merged" });
+    expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+  });
 });

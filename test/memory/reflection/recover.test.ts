@@ -159,3 +159,15 @@ test("worktrees that lead elsewhere are not touched", async () => {
   expect(existsSync(join(elsewhere, `reflection-${OLD}/1.jpg`))).toBe(true);
   await expect(world.dream("good")).rejects.toMatchObject({ code: "storage" });
 });
+
+test("a dream that cannot be brought to its end does not stop the next", async () => {
+  await using world = await dreamWorld();
+  const base = (await world.repository.resolve("HEAD"))!;
+  writeJournal(
+    world,
+    { step: "planned", plan: { agentId: REF.agentId, base, moves: [], reviewed: [], merge: "auto" } },
+    { step: "committed", tip: "e".repeat(40), subject: "x", notes: [] },
+  );
+  expect(await recover(world)).toMatchObject([{ id: OLD, status: "failed", reason: expect.stringContaining("eeee") }]);
+  expect(await world.dream("good")).toMatchObject({ status: "merged" });
+});
