@@ -10,7 +10,7 @@ import { takeHead } from "@/lib/text.ts";
 import { isMarkdown, isSkillPath, isSystemPath, PERSONA_PATH } from "@/memory/places.ts";
 import { planMemory, renderMemory, type TreeLimits } from "@/memory/render.ts";
 import type { AgentMemory } from "@/memory/service.ts";
-import { formatProblems, validateChanges } from "@/memory/validate.ts";
+import { formatProblems, type Problem, validateChanges } from "@/memory/validate.ts";
 import { storageError, writeFileAtomic } from "@/store/atomic-file.ts";
 import type { GitRepository, Oid } from "@/store/git/types.ts";
 import type { SubagentDefinition } from "@/subagents/definition.ts";
@@ -95,7 +95,9 @@ export async function runDream(request: DreamRequest, deps: DreamDeps): Promise<
     const system = request.system ?? deps.persona.prompt;
     const launch = toLaunch({ id, plan, place, request, system, prompt, transcriptPath, payloads }, deps);
     const child = deps.launch(launch, { signal: request.signal, timeoutMs: request.timeoutMs });
-    const files = await work(child, { base, place, dreamer }, deps);
+    const { files, secrets } = await work(child, { base, place, dreamer }, deps);
+    // Not even as a proposal: a ref would keep it, and a remote would get it.
+    if (secrets.length > 0) throw new DreamFailure("failed", secrets.join("\n"));
     if (files.changes.length === 0) {
       await dropDream(record, { status: "no_changes", moved: "advance" }, deps);
       return { id, ...dreamer, subject: null, ...NOTHING, status: "no_changes", notes: files.notes };
@@ -141,14 +143,14 @@ async function work(
   child: Child,
   { base, place, dreamer }: { base: Oid; place: DreamPlace; dreamer: Dreamer },
   deps: DreamDeps,
-): Promise<Collected> {
+): Promise<{ files: Collected; secrets: string[] }> {
   try {
-    await nextAnswer(child, dreamer);
+    await nextAnswer(child, dreamer, deps);
     const first = await check({ base, place }, deps);
     if (first.problems.length > 0) {
       child.send(renderRepairPrompt(first.problems));
       const before = dreamer.report;
-      await nextAnswer(child, dreamer);
+      await nextAnswer(child, dreamer, deps);
       // "Done" is no report.
       if (parseReport(dreamer.report).type === "chore" && before !== null) dreamer.report = before;
     }
@@ -156,35 +158,42 @@ async function work(
     // Nothing writes to its files any more when they are collected.
     await child.finish();
   }
-  const { files } = await check({ base, place }, deps);
-  return files;
+  return check({ base, place }, deps);
 }
 
-async function nextAnswer(child: Child, dreamer: Dreamer): Promise<void> {
+/** What the dreamer says reaches a commit and the terminal. */
+async function nextAnswer(child: Child, dreamer: Dreamer, { redact }: DreamDeps): Promise<void> {
   const answer = await child.answer();
   dreamer.usage = addUsage(dreamer.usage, answer.usage);
   if (answer.status === "answered") {
-    dreamer.report = answer.report;
+    dreamer.report = answer.report && redact(answer.report);
     return;
   }
   const end = await child.finish();
   const status = end.status === "timed_out" || end.status === "stopped" ? end.status : "failed";
-  throw new DreamFailure(status, end.status === "ended" ? answer.error : end.error);
+  throw new DreamFailure(status, redact(end.status === "ended" ? answer.error : end.error));
 }
 
 async function check(
   { base, place }: { base: Oid; place: DreamPlace },
   { memory, redact }: DreamDeps,
-): Promise<{ files: Collected; problems: string[] }> {
-  const files = await collectChanges(memory, base, place.dir);
+): Promise<{ files: Collected; problems: string[]; secrets: string[] }> {
+  const { changes, notes } = await collectChanges(memory, base, place.dir);
   const found = await validateChanges({
-    changes: files.changes,
+    changes,
     paths: (await memory.listFiles(base)).map(({ path }) => path),
     read: (path) => memory.readFile(base, path),
     redact,
   });
+  const tell = (problems: readonly Problem[]) => problems.map((problem) => redact(formatProblems([problem])));
+  const names = changes.map(({ path }) => redact(path)).filter((path, index) => path !== changes[index]!.path);
+  const secretNames = names.map((name) => `${name}: its name looks like a secret. Give it another name.`);
   const errors = found.filter(({ severity }) => severity === "error");
-  return { files, problems: errors.map((problem) => formatProblems([problem])) };
+  return {
+    files: { changes, notes: notes.map(redact) },
+    problems: [...tell(errors), ...secretNames],
+    secrets: [...tell(errors.filter(({ kind }) => kind === "secret")), ...secretNames],
+  };
 }
 
 /** Problems that are left do not stop the commit: it lies on a branch of its own, and `integrate` does not let it pass. */
@@ -204,6 +213,7 @@ async function commitFiles(
     {
       changes: files.changes,
       message: commitMessage(parsed, facts),
+      redact: deps.redact,
       author: { name: "Reflection Subagent", email: `reflection-${id}@letta.com` },
     },
   );

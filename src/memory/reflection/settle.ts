@@ -54,6 +54,10 @@ export async function settleDream(record: DreamRecord, deps: SettleDeps): Promis
       ({ paths, notes } = outcome);
       journal.append(id, { step: "merged", head: outcome.head });
       record.merged = outcome.head;
+    } else if (outcome.status === "secret") {
+      const { reason } = outcome;
+      await dropDream(record, { status: "failed", reason, moved: "fail" }, deps);
+      return { status: "failed", reason, head: null, paths, notes, proposal: null };
     } else {
       await keepProposal(memory, proposalRef(id), tip);
       const { reason, waits: advances } = outcome;

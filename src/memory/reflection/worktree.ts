@@ -5,10 +5,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { HARNESS_IDENTITY } from "@/memory/places.ts";
-import { decodeLoosely, type MemoryChange } from "@/memory/validate.ts";
+import { decodeLoosely, type MemoryChange, validateChanges } from "@/memory/validate.ts";
 import type { GitRepository, Identity, Oid } from "@/store/git/types.ts";
 import { isDreamId } from "./journal.ts";
 import { removeOwnTree } from "./own-tree.ts";
+import type { Redact } from "./payload.ts";
 import { scratchReason } from "./scratch.ts";
 
 export interface DreamTree {
@@ -49,12 +50,12 @@ export async function commitDream(
   memory: GitRepository,
   tree: DreamTree,
   { place, base }: { place: DreamPlace; base: Oid },
-  commit: { changes: MemoryChange[]; message: string; author: Identity },
+  commit: { changes: MemoryChange[]; message: string; author: Identity; redact: Redact },
 ): Promise<Oid> {
   const tip = await memory.resolve(place.branch);
   const isIntact =
     (await readLink(place.dir)) === tree.link && (await tree.repository.currentBranch()) === place.branch;
-  const keepsOwn = tip !== null && tip !== base && isIntact && (await isKeepable(memory, base, tip));
+  const keepsOwn = tip !== null && tip !== base && isIntact && (await isKeepable(memory, { base, tip }, commit.redact));
   let target = tree.repository;
   if (!keepsOwn && (tip !== base || !isIntact)) {
     await discardTree(memory, place);
@@ -88,20 +89,36 @@ async function readLink(dir: string): Promise<string | null> {
   return readFile(join(dir, ".git"), "utf8").catch(() => null);
 }
 
-/** Descends from the base and brings nothing along that is dropped from files. */
-async function isKeepable(memory: GitRepository, base: Oid, tip: Oid): Promise<boolean> {
+/** Descends from the base and brings nothing along that is dropped from files, and no secret. */
+async function isKeepable(
+  memory: GitRepository,
+  { base, tip }: { base: Oid; tip: Oid },
+  redact: Redact,
+): Promise<boolean> {
   if (!(await memory.isAncestor(base, tip))) return false;
   // Every commit on the way: what one added and the next deleted stays in the history.
   for (let oid = tip, steps = 0; oid !== base; steps++) {
-    const { parents } = await memory.objects.readCommit(oid);
+    const { parents, message, author, committer } = await memory.objects.readCommit(oid);
     const [parent] = parents;
     if (parent === undefined || parents.length > 1 || steps > MAX_OWN_COMMITS) return false;
+    const words = [message, author.name, author.email, committer.name, committer.email].join("\n");
+    if (redact(words) !== words) return false;
+    const changes: MemoryChange[] = [];
     for (const { path, after } of await memory.diffTrees(parent, oid)) {
       if (after === null) continue;
+      if (redact(path) !== path) return false;
       if (after.mode === "120000" || after.mode === "160000") return false;
-      const { length } = await memory.objects.readBlob(after.oid);
-      if (scratchReason(path, length) !== null) return false;
+      const content = await memory.objects.readBlob(after.oid);
+      if (scratchReason(path, content.length) !== null) return false;
+      changes.push({ path, content });
     }
+    const problems = await validateChanges({
+      changes,
+      paths: [],
+      read: (path) => memory.readFile(parent, path),
+      redact,
+    });
+    if (problems.some(({ kind }) => kind === "secret")) return false;
     oid = parent;
   }
   return true;

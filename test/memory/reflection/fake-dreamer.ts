@@ -106,6 +106,29 @@ const acts: Record<string, (message: string, turn: number) => string | Promise<s
     git("init", "-q");
     return "feat: tea";
   },
+  secret_name: () => {
+    writeFileSync("reference/s3cret-value.md", "---\ndescription: d\n---\nx\n");
+    return "feat: a name";
+  },
+  commits_secret: () => {
+    writeFileSync("system/human.md", `${readFileSync("system/human.md", "utf8")}${fact}`);
+    git("commit", "-qam", "feat: her word is s3cret-value");
+    return "feat: tea";
+  },
+  tells_secret: () => {
+    writeFileSync("s3cret-value.txt", "x");
+    good();
+    return "feat: her word is s3cret-value\n\nSummary: s3cret-value";
+  },
+  grows: () => {
+    writeFileSync("system/large.md", `---\ndescription: large\n---\n${"- a thing\n".repeat(10_000)}`);
+    return "feat: everything";
+  },
+  shrinks: () => {
+    const text = readFileSync("system/large.md", "utf8");
+    writeFileSync("system/large.md", text.slice(0, text.lastIndexOf("\n", text.length - 10_000) + 1));
+    return "chore: less";
+  },
   closes_folder: () => {
     mkdirSync("x");
     writeFileSync("x/y.md", "---\ndescription: d\n---\nx\n");
