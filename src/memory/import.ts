@@ -1,10 +1,10 @@
-// Takes over the memories of another client's local store: byte for byte, history included. The store is only read. What
-// lies at an agent's place here is never touched.
+// Takes over the memories of another client's local store: byte for byte, history included, but nothing that would have
+// this program or git do something. The store is only read. What lies at an agent's place here is never touched.
 
 import { lstatSync, readdirSync } from "node:fs";
 import { cp, mkdir, realpath, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { errorMessage } from "@/lib/errors.ts";
+import { dirname, join, relative, sep } from "node:path";
+import { errorMessage, LettaError } from "@/lib/errors.ts";
 import type { Paths } from "@/store/paths.ts";
 import { memoryPaths } from "./places.ts";
 
@@ -31,6 +31,8 @@ export async function importMemories(
         report.present++;
         continue;
       }
+      const git = lstatSync(join(from, ".git"), { throwIfNoEntry: false });
+      if (git && !git.isDirectory()) throw new LettaError("invalid_data", "its .git is not a folder");
       if (!dryRun) await copyFolder(from, to);
       report.imported++;
     } catch (error) {
@@ -40,19 +42,26 @@ export async function importMemories(
   return report;
 }
 
+/** In `.git`: notes of this program about its own work, commands, and working trees of another place. */
+const NOT_TAKEN = ["letta", "hooks", "worktrees"];
+
 /** Whole or not at all. Links stay links. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   // Beside its place, and under the name it really has: the copy may not run into itself.
   const temporary = join(await realpath(dirname(to)), `.importing-${crypto.randomUUID()}`);
   try {
+    // On disks that ignore case, they are the same folders.
+    const isTaken = (path: string) => {
+      const [top, name] = relative(from, path).toLowerCase().split(sep);
+      return top !== ".git" || name === undefined || !NOT_TAKEN.includes(name);
+    };
     await cp(from, temporary, {
+      filter: isTaken,
       recursive: true,
       verbatimSymlinks: true,
       preserveTimestamps: true,
       errorOnExist: true,
-      // What programs left there for themselves: nobody here asked for it.
-      filter: (source) => source !== join(from, ".git", "letta") && source !== join(from, ".git", "hooks"),
     });
     await rename(temporary, to);
   } catch (error) {

@@ -1,9 +1,11 @@
-// Sizes of a memory. Only `MAX_FILE_BYTES` refuses; the others are advice that reaches whoever writes.
+// Sizes of a memory. `MAX_FILE_BYTES` and `SYSTEM_BYTES` refuse; the others are advice that reaches whoever writes.
 
 /** A file under `system/` is paid for with every request. */
 export const SYSTEM_FILE_BYTES = 8 * 1024;
 /** All files under `system/` together. */
 export const SYSTEM_TOKENS = 24_000;
+/** All files under `system/` together; what is larger already may only shrink. More would leave no room in a request. */
+export const SYSTEM_BYTES = 4 * SYSTEM_TOKENS;
 /** From here on a start says so. */
 export const SYSTEM_WARNING_TOKENS = 30_000;
 export const FILE_BYTES = 1024 * 1024;

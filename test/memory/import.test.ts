@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { importMemories } from "@/memory/import.ts";
 import { openMemory } from "@/memory/service.ts";
 
@@ -34,6 +34,13 @@ test("memories come over with their history, once, and the store is not touched"
     writeFileSync(join(theirs.places.memory, "draft.md"), "not committed");
     mkdirSync(join(store, "memfs/agent 2!/memory"), { recursive: true });
     mkdirSync(join(store, "memfs/empty"), { recursive: true });
+    // What would have something done: none of it is history.
+    for (const path of ["letta/dreams.jsonl", "hooks/post-checkout", "worktrees/x/locked"]) {
+      mkdirSync(dirname(join(theirs.places.memory, ".git", path)), { recursive: true });
+      writeFileSync(join(theirs.places.memory, ".git", path), "{}");
+    }
+    mkdirSync(join(store, "memfs/agent-3/memory"), { recursive: true });
+    symlinkSync(join(theirs.places.memory, ".git"), join(store, "memfs/agent-3/memory/.git"));
     const before = readdirSync(store, { recursive: true }).sort();
 
     expect(await importMemories(store, { agents }, { dryRun: true })).toMatchObject({ imported: 1, present: 0 });
@@ -42,7 +49,10 @@ test("memories come over with their history, once, and the store is not touched"
     expect(report).toMatchObject({ imported: 1, present: 0 });
     expect(report.problems).toEqual([
       { file: join(store, "memfs/agent 2!/memory"), message: 'the memory was left out: "agent 2!" is no agent id' },
+      { file: join(store, "memfs/agent-3/memory"), message: "the memory was left out: its .git is not a folder" },
     ]);
+    const git = readdirSync(join(agents, "agent-1/memory/.git"));
+    expect(git.filter((name) => ["letta", "hooks", "worktrees"].includes(name))).toEqual([]);
     const ours = open(agents, {});
     expect(await ours.head()).toBe(await theirs.head());
     expect(readlinkSync(join(ours.places.memory, "link"))).toBe("/etc/passwd");

@@ -5,13 +5,13 @@ import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ConversationRef } from "@/backend/backend.ts";
-import { errorMessage, LettaError } from "@/lib/errors.ts";
+import { errorMessage, LettaError, systemErrorCode } from "@/lib/errors.ts";
 import { takeHead } from "@/lib/text.ts";
 import { isMarkdown, isSkillPath, isSystemPath, PERSONA_PATH } from "@/memory/places.ts";
 import { planMemory, renderMemory, type TreeLimits } from "@/memory/render.ts";
 import type { AgentMemory } from "@/memory/service.ts";
-import { formatProblems, validateChanges } from "@/memory/validate.ts";
-import { writeFileAtomic } from "@/store/atomic-file.ts";
+import { formatProblems, type Problem, validateChanges } from "@/memory/validate.ts";
+import { storageError, writeFileAtomic } from "@/store/atomic-file.ts";
 import type { GitRepository, Oid } from "@/store/git/types.ts";
 import type { SubagentDefinition } from "@/subagents/definition.ts";
 import type { Launch } from "@/subagents/launch.ts";
@@ -27,7 +27,7 @@ import { commitMessage, parseReport } from "./report.ts";
 import type { MergeMode } from "./settings.ts";
 import { dropDream, isSameConversation, type SettleDeps, type Settled, settleDream } from "./settle.ts";
 import type { Slice } from "./transcript.ts";
-import { commitDream, type DreamTree, dreamBranch, dreamFolder, openDreamTree, readTexts } from "./worktree.ts";
+import { commitDream, type DreamPlace, type DreamTree, dreamPlace, openDreamTree, readTexts } from "./worktree.ts";
 
 export interface DreamDeps extends SettleDeps {
   agentMemory: AgentMemory;
@@ -70,12 +70,11 @@ export async function runDream(request: DreamRequest, deps: DreamDeps): Promise<
   const id = dreamId(deps.now());
   const { memory, journal, agentMemory, cursors } = deps;
   const base = (await memory.resolve("HEAD"))!;
-  const { agent, places } = agentMemory;
+  const { agent } = agentMemory;
+  const place = dreamPlace(deps.worktrees, id);
   const plan: DreamPlan = {
     agentId: agent.id,
     base,
-    branch: dreamBranch(id),
-    dir: dreamFolder(places.worktrees, id),
     moves: request.slices.flatMap((slice) => toMove(slice, request.compactions)),
     reviewed: request.slices.map(describeSlice),
     merge: request.merge,
@@ -90,25 +89,28 @@ export async function runDream(request: DreamRequest, deps: DreamDeps): Promise<
   const dreamer = { report: null as string | null, usage: NO_USAGE };
   try {
     const transcriptPath = writePayloads(payloads, request, deps, agent.id);
-    const tree = await openDreamTree(memory, plan);
+    const tree = await openDreamTree(memory, place, base);
     deps.onStep?.("worktree");
-    const prompt = request.prompt ?? (await firstMessage(request, { transcriptPath, plan, earlier }, deps));
+    const prompt = request.prompt ?? (await firstMessage(request, { transcriptPath, plan, place, earlier }, deps));
     const system = request.system ?? deps.persona.prompt;
-    const launch = toLaunch({ id, plan, request, system, prompt, transcriptPath, payloads }, deps);
+    const launch = toLaunch({ id, plan, place, request, system, prompt, transcriptPath, payloads }, deps);
     const child = deps.launch(launch, { signal: request.signal, timeoutMs: request.timeoutMs });
-    const files = await work(child, { plan, dreamer }, deps);
+    const { files, secrets } = await work(child, { base, place, dreamer }, deps);
+    // Not even as a proposal: a ref would keep it, and a remote would get it.
+    if (secrets.length > 0) throw new DreamFailure("failed", secrets.join("\n"));
     if (files.changes.length === 0) {
       await dropDream(record, { status: "no_changes", moved: "advance" }, deps);
       return { id, ...dreamer, subject: null, ...NOTHING, status: "no_changes", notes: files.notes };
     }
-    await commitFiles(record, { tree, files, report: dreamer.report }, deps);
+    await commitFiles(record, { tree, place, files, report: dreamer.report }, deps);
     deps.onStep?.("committed");
     const settled = await settleDream(record, deps);
     const { subject, notes } = record.committed!;
     return { id, ...dreamer, subject, ...settled, notes: [...notes, ...settled.notes] };
   } catch (error) {
     // What was committed is settled by whoever comes next.
-    if (record.committed || !(error instanceof DreamFailure || error instanceof LettaError)) throw error;
+    if (!(error instanceof DreamFailure || error instanceof LettaError || systemErrorCode(error))) throw error;
+    if (record.committed) throw error instanceof LettaError ? error : storageError("cannot finish the dream", error);
     const status = error instanceof DreamFailure ? error.status : "failed";
     const reason = errorMessage(error);
     await dropDream(record, { status, reason, moved: status === "stopped" ? "leave" : "fail" }, deps);
@@ -139,16 +141,16 @@ interface Dreamer {
 /** Waits for the dreamer, has its files mended once, and ends it. Throws DreamFailure. */
 async function work(
   child: Child,
-  { plan, dreamer }: { plan: DreamPlan; dreamer: Dreamer },
+  { base, place, dreamer }: { base: Oid; place: DreamPlace; dreamer: Dreamer },
   deps: DreamDeps,
-): Promise<Collected> {
+): Promise<{ files: Collected; secrets: string[] }> {
   try {
-    await nextAnswer(child, dreamer);
-    const first = await check(plan, deps);
+    await nextAnswer(child, dreamer, deps);
+    const first = await check({ base, place }, deps);
     if (first.problems.length > 0) {
       child.send(renderRepairPrompt(first.problems));
       const before = dreamer.report;
-      await nextAnswer(child, dreamer);
+      await nextAnswer(child, dreamer, deps);
       // "Done" is no report.
       if (parseReport(dreamer.report).type === "chore" && before !== null) dreamer.report = before;
     }
@@ -156,52 +158,65 @@ async function work(
     // Nothing writes to its files any more when they are collected.
     await child.finish();
   }
-  const { files } = await check(plan, deps);
-  return files;
+  return check({ base, place }, deps);
 }
 
-async function nextAnswer(child: Child, dreamer: Dreamer): Promise<void> {
+/** What the dreamer says reaches a commit and the terminal. */
+async function nextAnswer(child: Child, dreamer: Dreamer, { redact }: DreamDeps): Promise<void> {
   const answer = await child.answer();
   dreamer.usage = addUsage(dreamer.usage, answer.usage);
   if (answer.status === "answered") {
-    dreamer.report = answer.report;
+    dreamer.report = answer.report && redact(answer.report);
     return;
   }
   const end = await child.finish();
   const status = end.status === "timed_out" || end.status === "stopped" ? end.status : "failed";
-  throw new DreamFailure(status, end.status === "ended" ? answer.error : end.error);
+  throw new DreamFailure(status, redact(end.status === "ended" ? answer.error : end.error));
 }
 
 async function check(
-  plan: DreamPlan,
+  { base, place }: { base: Oid; place: DreamPlace },
   { memory, redact }: DreamDeps,
-): Promise<{ files: Collected; problems: string[] }> {
-  const files = await collectChanges(memory, plan.base, plan.dir);
+): Promise<{ files: Collected; problems: string[]; secrets: string[] }> {
+  const { changes, notes } = await collectChanges(memory, base, place.dir);
   const found = await validateChanges({
-    changes: files.changes,
-    paths: (await memory.listFiles(plan.base)).map(({ path }) => path),
-    read: (path) => memory.readFile(plan.base, path),
+    changes,
+    paths: (await memory.listFiles(base)).map(({ path }) => path),
+    read: (path) => memory.readFile(base, path),
     redact,
   });
+  const tell = (problems: readonly Problem[]) => problems.map((problem) => redact(formatProblems([problem])));
+  const names = changes.map(({ path }) => redact(path)).filter((path, index) => path !== changes[index]!.path);
+  const secretNames = names.map((name) => `${name}: its name looks like a secret. Give it another name.`);
   const errors = found.filter(({ severity }) => severity === "error");
-  return { files, problems: errors.map((problem) => formatProblems([problem])) };
+  return {
+    files: { changes, notes: notes.map(redact) },
+    problems: [...tell(errors), ...secretNames],
+    secrets: [...tell(errors.filter(({ kind }) => kind === "secret")), ...secretNames],
+  };
 }
 
 /** Problems that are left do not stop the commit: it lies on a branch of its own, and `integrate` does not let it pass. */
 async function commitFiles(
   record: DreamRecord,
-  { tree, files, report }: { tree: DreamTree; files: Collected; report: string | null },
+  { tree, place, files, report }: { tree: DreamTree; place: DreamPlace; files: Collected; report: string | null },
   deps: DreamDeps,
 ): Promise<void> {
   const { id, plan } = record;
   const parsed = parseReport(report);
   const { notes } = files;
   const facts = { dreamId: id, parentAgentId: plan.agentId, reviewed: plan.reviewed, notes };
-  const tip = await commitDream(deps.memory, tree, plan, {
-    changes: files.changes,
-    message: commitMessage(parsed, facts),
-    author: { name: "Reflection Subagent", email: `reflection-${id}@letta.com` },
-  });
+  const tip = await commitDream(
+    deps.memory,
+    tree,
+    { place, base: plan.base },
+    {
+      changes: files.changes,
+      message: commitMessage(parsed, facts),
+      redact: deps.redact,
+      author: { name: "Reflection Subagent", email: `reflection-${id}@letta.com` },
+    },
+  );
   const step = { tip, subject: `${parsed.type}(reflection): ${parsed.subject}`, notes };
   deps.journal.append(id, { step: "committed", ...step });
   record.committed = step;
@@ -211,6 +226,7 @@ function toLaunch(
   dream: {
     id: string;
     plan: DreamPlan;
+    place: DreamPlace;
     request: DreamRequest;
     system: string;
     prompt: string;
@@ -219,7 +235,7 @@ function toLaunch(
   },
   { persona }: DreamDeps,
 ): Launch {
-  const { id, plan, request, system, prompt, transcriptPath, payloads } = dream;
+  const { id, plan, place, request, system, prompt, transcriptPath, payloads } = dream;
   return {
     v: 1,
     run_id: `reflection-${id}`,
@@ -231,9 +247,9 @@ function toLaunch(
     tools: persona.tools,
     // Edits of its own folder and what is proven to only read; where a sandbox works, any command in it.
     permissions: { mode: "acceptEdits", allow: [], deny: [] },
-    memory: { dir: plan.dir, readable: [payloads] },
+    memory: { dir: place.dir, readable: [payloads] },
     transcript_path: transcriptPath,
-    cwd: plan.dir,
+    cwd: place.dir,
     limits: { max_turns: DREAM_MAX_TURNS, timeout_s: Math.ceil(request.timeoutMs / 1000) },
     depth: request.depth + 1,
   };
@@ -241,7 +257,12 @@ function toLaunch(
 
 async function firstMessage(
   request: DreamRequest,
-  { transcriptPath, plan, earlier }: { transcriptPath: string; plan: DreamPlan; earlier: DreamRecord | null },
+  {
+    transcriptPath,
+    plan,
+    place,
+    earlier,
+  }: { transcriptPath: string; plan: DreamPlan; place: DreamPlace; earlier: DreamRecord | null },
   deps: DreamDeps,
 ): Promise<string> {
   const { memory, persona, treeLimits } = deps;
@@ -253,7 +274,7 @@ async function firstMessage(
   system.sort((a, b) => Number(b.path === PERSONA_PATH) - Number(a.path === PERSONA_PATH));
   const prompt: DreamPrompt = {
     transcriptPath,
-    memoryDir: plan.dir,
+    memoryDir: place.dir,
     isManifest: request.slices.length > 1,
     ...(request.instruction && { instruction: request.instruction }),
     ...(earlier && { earlier: await describeEarlier(memory, earlier) }),

@@ -4,10 +4,10 @@
 import { codeOf, errorMessage } from "@/lib/errors.ts";
 import { isReadOnly, parseMarkdown } from "@/memory/frontmatter.ts";
 import { HARNESS_IDENTITY, isMarkdown, PERSONA_PATH } from "@/memory/places.ts";
-import { formatProblems, type MemoryChange, validateChanges } from "@/memory/validate.ts";
+import { formatProblems, type MemoryChange, type Problem, validateChanges } from "@/memory/validate.ts";
 import type { FileMerger, GitRepository, Oid } from "@/store/git/types.ts";
 import { MERGE_ATTEMPTS } from "./limits.ts";
-import { findDamage } from "./loss.ts";
+import { findDamage, findGrowth } from "./loss.ts";
 import type { Redact } from "./payload.ts";
 import { mergeMessage } from "./report.ts";
 import type { MergeMode } from "./settings.ts";
@@ -28,7 +28,9 @@ export interface IntegrationRequest {
 export type Integration =
   | { status: "merged"; head: Oid; paths: string[]; notes: string[] }
   /** `waits`: nothing is wrong with it, somebody is to look first. */
-  | { status: "blocked"; reason: string; waits: boolean };
+  | { status: "blocked"; reason: string; waits: boolean }
+  /** There is a secret in it: it may not be kept. */
+  | { status: "secret"; reason: string };
 
 export async function integrate(memory: GitRepository, request: IntegrationRequest): Promise<Integration> {
   for (let attempt = 1; ; attempt++) {
@@ -80,18 +82,24 @@ async function findObjection(
   head: Oid,
   tree: Oid,
   { mode, redact, isAccepted = false }: IntegrationRequest,
-): Promise<Extract<Integration, { status: "blocked" }> | null> {
+): Promise<Exclude<Integration, { status: "merged" }> | null> {
   const errors = await findErrors(memory, head, tree, { redact, ownerMayOverride: isAccepted });
-  if (errors !== null) return blocked(errors);
+  if (errors.length > 0) {
+    const reason = redact(formatProblems(errors));
+    return errors.some(({ kind }) => kind === "secret") ? { status: "secret", reason } : blocked(reason);
+  }
   if (isAccepted) return null;
   const before = await readTexts(memory, head);
   const readOnly = before.filter(({ path, text }) => isMarkdown(path) && isReadOnly(parseMarkdown(text)));
-  const damage = findDamage(before, await readTexts(memory, tree), {
+  const after = await readTexts(memory, tree);
+  const damage = findDamage(before, after, {
     persona: PERSONA_PATH,
     readOnly: readOnly.map(({ path }) => path),
     bodyOf: (text) => parseMarkdown(text).body,
   });
   if (damage.length > 0) return blocked(damage.join("; "));
+  const growth = findGrowth(before, after);
+  if (growth !== null) return blocked(growth);
   if (mode === "review") return { status: "blocked", reason: "waits for a person to look at it", waits: true };
   if (mode === "explicit") return { status: "blocked", reason: "waits for the agent to look at it", waits: true };
   return null;
@@ -102,7 +110,7 @@ async function findErrors(
   head: Oid,
   tree: Oid,
   options: { redact: Redact; ownerMayOverride: boolean },
-): Promise<string | null> {
+): Promise<Problem[]> {
   const changes: MemoryChange[] = [];
   for (const { path, after } of await memory.diffTrees(head, tree)) {
     changes.push({ path, content: after ? await memory.objects.readBlob(after.oid) : null });
@@ -113,8 +121,7 @@ async function findErrors(
     read: (path) => memory.readFile(head, path),
     ...options,
   });
-  const errors = problems.filter(({ severity }) => severity === "error");
-  return errors.length === 0 ? null : formatProblems(errors);
+  return problems.filter(({ severity }) => severity === "error");
 }
 
 function blocked(reason: string): Extract<Integration, { status: "blocked" }> {

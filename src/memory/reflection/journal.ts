@@ -1,7 +1,8 @@
 // What became of each dream, one JSON line per step, in the repository it is about: `.git/letta/dreams.jsonl`. A step is
 // written after it was done and before the next begins, so that whoever finds a dream without an end knows where to go
 // on, and doing a step again changes nothing. Written only by who holds the agent's reflection lease, or decides about
-// one proposal.
+// one proposal. A memory may come from anywhere, and this file with it: where a dream works and what its refs are called
+// follows from its id alone and is never read from here, and a line that is not as we write it is not there.
 
 import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,6 +13,13 @@ import { writeFileAtomic } from "@/store/atomic-file.ts";
 import { JOURNAL_DREAMS } from "./limits.ts";
 
 const Text = v.string();
+/** As `dreamId` makes it: it names a folder, a branch and a ref. */
+const DreamIdText = v.pipe(Text, v.regex(/^\d{14}-[0-9a-f]{8}$/));
+const OidText = v.pipe(Text, v.regex(/^[0-9a-f]{40}$/));
+
+export function isDreamId(text: string): boolean {
+  return v.is(DreamIdText, text);
+}
 
 const MoveSchema = v.object({
   agentId: Text,
@@ -25,11 +33,7 @@ const MoveSchema = v.object({
 const PlanSchema = v.object({
   agentId: Text,
   /** Commit the worktree began with. */
-  base: Text,
-  /** Full ref. */
-  branch: Text,
-  /** Of the worktree; absolute. */
-  dir: Text,
+  base: OidText,
   /** Cursors that move when the result is in. */
   moves: v.array(MoveSchema),
   /** What was looked back on, one line each. */
@@ -42,17 +46,17 @@ export type DreamPlan = v.InferOutput<typeof PlanSchema>;
 export const DREAM_ENDS = ["merged", "proposed", "no_changes", "failed", "timed_out", "stopped"] as const;
 
 const EntrySchema = v.intersect([
-  v.object({ v: v.literal(1), id: Text, at: Text }),
+  v.object({ v: v.literal(1), id: DreamIdText, at: Text }),
   v.variant("step", [
     v.object({ step: v.literal("planned"), plan: PlanSchema }),
     /** Its files are checked and committed on its branch. */
-    v.object({ step: v.literal("committed"), tip: Text, subject: Text, notes: v.array(Text) }),
+    v.object({ step: v.literal("committed"), tip: OidText, subject: Text, notes: v.array(Text) }),
     /** They are part of the memory, whose head is this. */
-    v.object({ step: v.literal("merged"), head: Text }),
-    /** They wait under `ref`. `advances`: the transcript counts as read. */
-    v.object({ step: v.literal("proposed"), ref: Text, tip: Text, reason: Text, advances: v.boolean() }),
+    v.object({ step: v.literal("merged"), head: OidText }),
+    /** They wait as a proposal. `advances`: the transcript counts as read. */
+    v.object({ step: v.literal("proposed"), tip: OidText, reason: Text, advances: v.boolean() }),
     v.object({ step: v.literal("cursor") }),
-    /** Nothing of the worktree is left. */
+    /** Nothing of the worktree is left, or nothing of it matters any more. */
     v.object({ step: v.literal("closed"), status: v.picklist(DREAM_ENDS), reason: v.optional(Text) }),
     /** What somebody decided about a proposal. */
     v.object({ step: v.literal("decided"), decision: v.picklist(["accepted", "rejected", "superseded"]), by: Text }),
@@ -69,7 +73,7 @@ export interface DreamRecord {
   endedAt: string | null;
   committed: Pick<StepOf<"committed">, "tip" | "subject" | "notes"> | null;
   merged: string | null;
-  proposed: Pick<StepOf<"proposed">, "ref" | "tip" | "reason" | "advances"> | null;
+  proposed: Pick<StepOf<"proposed">, "tip" | "reason" | "advances"> | null;
   cursorMoved: boolean;
   /** Null: it runs, or was killed. */
   end: (typeof DREAM_ENDS)[number] | null;
@@ -155,8 +159,8 @@ function apply(record: DreamRecord, entry: Exclude<JournalEntry, { step: "planne
       record.merged = entry.head;
       break;
     case "proposed": {
-      const { ref, tip, reason, advances } = entry;
-      record.proposed = { ref, tip, reason, advances };
+      const { tip, reason, advances } = entry;
+      record.proposed = { tip, reason, advances };
       break;
     }
     case "cursor":

@@ -2,6 +2,9 @@
 // memory said is not said anywhere any more. Lines count wherever they are now, so that moving text to another file or
 // tier loses nothing. What is over the limit is not thrown away: it waits for a person.
 
+import { formatCount } from "@/lib/text.ts";
+import { SYSTEM_BYTES } from "@/memory/limits.ts";
+import { isMarkdown, isSystemPath } from "@/memory/places.ts";
 import { MAX_LOST_SHARE, MIN_LOST_BYTES } from "./limits.ts";
 
 export interface MemorySnapshotFile {
@@ -83,4 +86,16 @@ function linesOf(text: string): string[] {
     .split("\n")
     .map((line) => line.replace(/^\s*(?:[-*+]\s+)?/, "").trimEnd())
     .filter((line) => line !== "" && line !== "---");
+}
+
+/** Why system/ is too large now, null when it is not, or was larger before: every request pays for it. */
+export function findGrowth(before: readonly MemorySnapshotFile[], after: readonly MemorySnapshotFile[]): string | null {
+  const bytes = systemBytes(after);
+  if (bytes <= SYSTEM_BYTES || bytes <= systemBytes(before)) return null;
+  return `system/ would hold ${formatCount(bytes)} bytes, and may hold ${formatCount(SYSTEM_BYTES)}`;
+}
+
+function systemBytes(files: readonly MemorySnapshotFile[]): number {
+  const sizes = files.filter(({ path }) => isMarkdown(path) && isSystemPath(path));
+  return sizes.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
 }

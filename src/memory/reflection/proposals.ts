@@ -58,7 +58,7 @@ export async function acceptProposal(
     redact: deps.redact,
   };
   const outcome = await integrate(deps.memory, { ...request, mode: "auto", isAccepted: true });
-  if (outcome.status === "blocked") {
+  if (outcome.status !== "merged") {
     throw new LettaError("conflict", `The dream cannot become part of the memory: ${outcome.reason}`, {
       hint: `Dream again with letta dream, which is told about this one, or reject it: letta dream reject ${record.id}`,
     });
@@ -80,7 +80,7 @@ async function decide(
 ): Promise<void> {
   // A person has decided about this transcript: it is not dreamt of again.
   for (const move of record.plan.moves) cursors.advance(move);
-  await dropProposal(memory, record.proposed!.ref);
+  await dropProposal(memory, record.id);
   journal.append(record.id, { step: "decided", ...decision });
   record.decision = decision.decision;
 }

@@ -261,7 +261,6 @@ class ReflectionService implements Reflection {
       const { recoverDreams } = await import("./recover.ts");
       const recovered = await recoverDreams({
         ...(await this.#settleDeps(memory)),
-        worktrees: memory.places.worktrees,
         payloads: `${paths.transcripts}/${agentId}`,
         now: this.#options.now ?? Date.now,
       });
@@ -307,7 +306,7 @@ class ReflectionService implements Reflection {
     ]);
     const payloads = `${paths.transcripts}/${agentId}`;
     const now = this.#options.now ?? Date.now;
-    const recovered = await recoverDreams({ ...settleDeps, worktrees: agentMemory.places.worktrees, payloads, now });
+    const recovered = await recoverDreams({ ...settleDeps, payloads, now });
     if (command.ifDue && "conversations" in command.from) {
       const verdict = await this.#judge({ agentId, conversationId: command.from.conversations[0]! });
       if (!verdict.due) return { launched: false, reason: "not_due", because: verdict.because, recovered };
@@ -372,8 +371,9 @@ class ReflectionService implements Reflection {
       import("@/memory/merge-markdown.ts"),
       this.#options.openRedaction(),
     ]);
-    const journal = openDreamJournal(agentMemory.places.memory, this.#options.now);
-    return { memory, journal, cursors: this.#cursors, mergeFile: mergeMemoryFile, redact };
+    const { places } = agentMemory;
+    const journal = openDreamJournal(places.memory, this.#options.now);
+    return { memory, worktrees: places.worktrees, journal, cursors: this.#cursors, mergeFile: mergeMemoryFile, redact };
   }
 
   async #memoryOf(agentId: string): Promise<AgentMemory> {

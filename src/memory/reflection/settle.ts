@@ -8,10 +8,12 @@ import type { CursorMove, Cursors } from "./cursors.ts";
 import { integrate } from "./integrate.ts";
 import { type DREAM_ENDS, type DreamJournal, type DreamRecord, isPending } from "./journal.ts";
 import type { Redact } from "./payload.ts";
-import { discardTree } from "./worktree.ts";
+import { discardTree, dreamPlace } from "./worktree.ts";
 
 export interface SettleDeps {
   memory: GitRepository;
+  /** Folder of the agent's worktrees. */
+  worktrees: string;
   journal: DreamJournal;
   cursors: Cursors;
   mergeFile: FileMerger;
@@ -32,7 +34,10 @@ export interface Settled {
   proposal: string | null;
 }
 
-export const PROPOSALS = "refs/letta/proposals/";
+/** What a dream that waits is kept under. */
+export function proposalRef(id: string): string {
+  return `refs/letta/proposals/${id}`;
+}
 
 /** `record` has a commit. */
 export async function settleDream(record: DreamRecord, deps: SettleDeps): Promise<Settled> {
@@ -49,12 +54,15 @@ export async function settleDream(record: DreamRecord, deps: SettleDeps): Promis
       ({ paths, notes } = outcome);
       journal.append(id, { step: "merged", head: outcome.head });
       record.merged = outcome.head;
+    } else if (outcome.status === "secret") {
+      const { reason } = outcome;
+      await dropDream(record, { status: "failed", reason, moved: "fail" }, deps);
+      return { status: "failed", reason, head: null, paths, notes, proposal: null };
     } else {
-      const ref = `${PROPOSALS}${id}`;
-      await keepProposal(memory, ref, tip);
+      await keepProposal(memory, proposalRef(id), tip);
       const { reason, waits: advances } = outcome;
-      journal.append(id, { step: "proposed", ref, tip, reason, advances });
-      record.proposed = { ref, tip, reason, advances };
+      journal.append(id, { step: "proposed", tip, reason, advances });
+      record.proposed = { tip, reason, advances };
     }
     deps.onStep?.(record.merged === null ? "proposed" : "merged");
   }
@@ -70,7 +78,14 @@ export async function settleDream(record: DreamRecord, deps: SettleDeps): Promis
   const status = record.merged === null ? "proposed" : "merged";
   const reason = record.proposed?.reason ?? null;
   await closeDream(record, { status, ...(reason !== null && { reason }) }, deps);
-  return { status, reason, head: record.merged, paths, notes, proposal: record.proposed?.ref ?? null };
+  return {
+    status,
+    reason,
+    head: record.merged,
+    paths,
+    notes,
+    proposal: record.proposed === null ? null : proposalRef(id),
+  };
 }
 
 /** Nothing of it is kept; `moved` when its transcript counts as read. */
@@ -93,9 +108,14 @@ export async function dropDream(
 async function closeDream(
   record: DreamRecord,
   end: { status: (typeof DREAM_ENDS)[number]; reason?: string },
-  { memory, journal, onStep }: SettleDeps,
+  { memory, worktrees, journal, onStep }: SettleDeps,
 ): Promise<void> {
-  await discardTree(memory, record.plan);
+  try {
+    await discardTree(memory, dreamPlace(worktrees, record.id));
+  } catch (error) {
+    // A folder that cannot be removed is swept by a later dream; it must not keep this one from its end.
+    if (codeOf(error) !== "storage") throw error;
+  }
   onStep?.("discarded");
   journal.append(record.id, { step: "closed", ...end });
   record.end = end.status;
@@ -116,14 +136,13 @@ async function supersede({ id, plan }: DreamRecord, deps: SettleDeps): Promise<v
   for (const earlier of deps.journal.read()) {
     if (earlier.id === id || !isPending(earlier) || earlier.proposed!.advances) continue;
     if (!earlier.plan.moves.some((move) => plan.moves.some((other) => isSameConversation(move, other)))) continue;
-    await dropProposal(deps.memory, earlier.proposed!.ref);
+    await dropProposal(deps.memory, earlier.id);
     deps.journal.append(earlier.id, { step: "decided", decision: "superseded", by: id });
   }
 }
 
-/** Nothing but a proposal, whatever the journal of a foreign memory says. */
-export async function dropProposal(memory: GitRepository, ref: string): Promise<void> {
-  if (!ref.startsWith(PROPOSALS) || !/^[\w-]+$/.test(ref.slice(PROPOSALS.length))) return;
+export async function dropProposal(memory: GitRepository, id: string): Promise<void> {
+  const ref = proposalRef(id);
   const tip = await memory.resolve(ref);
   if (tip === null) return;
   try {

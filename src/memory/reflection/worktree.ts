@@ -1,13 +1,15 @@
 // The linked working tree a dream works in, and the commit that is made of what it left there.
 
-import { realpathSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { lstatSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { codeOf, LettaError } from "@/lib/errors.ts";
 import { HARNESS_IDENTITY } from "@/memory/places.ts";
-import { decodeLoosely, type MemoryChange } from "@/memory/validate.ts";
+import { decodeLoosely, type MemoryChange, validateChanges } from "@/memory/validate.ts";
 import type { GitRepository, Identity, Oid } from "@/store/git/types.ts";
-import type { DreamPlan } from "./journal.ts";
+import { isDreamId } from "./journal.ts";
+import { removeOwnTree } from "./own-tree.ts";
+import type { Redact } from "./payload.ts";
 import { scratchReason } from "./scratch.ts";
 
 export interface DreamTree {
@@ -16,15 +18,28 @@ export interface DreamTree {
   link: string;
 }
 
-export function dreamBranch(id: string): string {
-  return `refs/heads/letta/reflection/${id}`;
+/** What a dream has to itself, and what is taken away with it. */
+export interface DreamPlace {
+  /** Of the working tree. */
+  dir: string;
+  /** Full ref. */
+  branch: string;
 }
 
-export function dreamFolder(worktrees: string, id: string): string {
-  return join(worktrees, `reflection-${id}`);
+/** Follows from the id alone. `worktrees`: the agent's. Throws when that is no folder of its own. */
+export function dreamPlace(worktrees: string, id: string): DreamPlace {
+  if (!isDreamId(id)) throw new LettaError("internal", `${JSON.stringify(id)} is no id of a dream`);
+  const found = lstatSync(worktrees, { throwIfNoEntry: false });
+  if (found && !found.isDirectory()) {
+    throw new LettaError("storage", `${worktrees} is not a folder of its own`, { hint: "Move it away." });
+  }
+  return { dir: join(worktrees, `${DREAM_FOLDER}${id}`), branch: `refs/heads/letta/reflection/${id}` };
 }
 
-export async function openDreamTree(memory: GitRepository, { dir, branch, base }: DreamPlan): Promise<DreamTree> {
+/** Its id follows. */
+export const DREAM_FOLDER = "reflection-";
+
+export async function openDreamTree(memory: GitRepository, { dir, branch }: DreamPlace, base: Oid): Promise<DreamTree> {
   const repository = await memory.addWorktree({ dir, branch: branch.replace(/^refs\/heads\//, ""), from: base });
   return { repository, link: await readFile(join(dir, ".git"), "utf8") };
 }
@@ -34,19 +49,20 @@ export async function openDreamTree(memory: GitRepository, { dir, branch, base }
 export async function commitDream(
   memory: GitRepository,
   tree: DreamTree,
-  plan: DreamPlan,
-  commit: { changes: MemoryChange[]; message: string; author: Identity },
+  { place, base }: { place: DreamPlace; base: Oid },
+  commit: { changes: MemoryChange[]; message: string; author: Identity; redact: Redact },
 ): Promise<Oid> {
-  const tip = await memory.resolve(plan.branch);
-  const isIntact = (await readLink(plan.dir)) === tree.link && (await tree.repository.currentBranch()) === plan.branch;
-  const keepsOwn = tip !== null && tip !== plan.base && isIntact && (await isKeepable(memory, plan.base, tip));
+  const tip = await memory.resolve(place.branch);
+  const isIntact =
+    (await readLink(place.dir)) === tree.link && (await tree.repository.currentBranch()) === place.branch;
+  const keepsOwn = tip !== null && tip !== base && isIntact && (await isKeepable(memory, { base, tip }, commit.redact));
   let target = tree.repository;
-  if (!keepsOwn && (tip !== plan.base || !isIntact)) {
-    await discardTree(memory, plan);
-    target = (await openDreamTree(memory, plan)).repository;
+  if (!keepsOwn && (tip !== base || !isIntact)) {
+    await discardTree(memory, place);
+    target = (await openDreamTree(memory, place, base)).repository;
   }
-  const parent = keepsOwn ? tip : plan.base;
-  const changes = keepsOwn ? await rebaseChanges(memory, plan.base, tip, commit.changes) : commit.changes;
+  const parent = keepsOwn ? tip : base;
+  const changes = keepsOwn ? await rebaseChanges(memory, base, tip, commit.changes) : commit.changes;
   const { message, author } = commit;
   const outcome = await target.commitChanges(changes, { message, author, committer: HARNESS_IDENTITY });
   if (outcome.status === "committed") return outcome.oid;
@@ -55,10 +71,9 @@ export async function commitDream(
 }
 
 /** Folder, metadata and branch; what is gone already is fine. */
-export async function discardTree(memory: GitRepository, { dir, branch }: Pick<DreamPlan, "dir" | "branch">) {
-  if (!isDreamPlace(memory, dir, branch)) return;
+export async function discardTree(memory: GitRepository, { dir, branch }: DreamPlace) {
   // The folder first: it is no working tree any more to whoever looks inside for proof.
-  await rm(dir, { recursive: true, force: true });
+  await removeOwnTree(dir);
   try {
     await memory.removeWorktree(dir);
   } catch (error) {
@@ -70,40 +85,40 @@ export async function discardTree(memory: GitRepository, { dir, branch }: Pick<D
   await memory.updateRef(branch, { from: tip, to: null, reason: "reflection: done", by: HARNESS_IDENTITY });
 }
 
-/** What is deleted is one of a dream's own folders and branches, whatever a journal says: a memory that came from elsewhere
- *  brings its journal along. */
-function isDreamPlace({ dir: memoryDir }: GitRepository, dir: string, branch: string): boolean {
-  const id = /^reflection-([\w-]+)$/.exec(basename(dir))?.[1];
-  const worktrees = join(dirname(memoryDir), "memory-worktrees");
-  return id !== undefined && branch === dreamBranch(id) && realPath(dirname(dir)) === realPath(worktrees);
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path; // Not there: nothing is, and metadata may still name it.
-  }
-}
-
 async function readLink(dir: string): Promise<string | null> {
   return readFile(join(dir, ".git"), "utf8").catch(() => null);
 }
 
-/** Descends from the base and brings nothing along that is dropped from files. */
-async function isKeepable(memory: GitRepository, base: Oid, tip: Oid): Promise<boolean> {
+/** Descends from the base and brings nothing along that is dropped from files, and no secret. */
+async function isKeepable(
+  memory: GitRepository,
+  { base, tip }: { base: Oid; tip: Oid },
+  redact: Redact,
+): Promise<boolean> {
   if (!(await memory.isAncestor(base, tip))) return false;
   // Every commit on the way: what one added and the next deleted stays in the history.
   for (let oid = tip, steps = 0; oid !== base; steps++) {
-    const { parents } = await memory.objects.readCommit(oid);
+    const { parents, message, author, committer } = await memory.objects.readCommit(oid);
     const [parent] = parents;
     if (parent === undefined || parents.length > 1 || steps > MAX_OWN_COMMITS) return false;
+    const words = [message, author.name, author.email, committer.name, committer.email].join("\n");
+    if (redact(words) !== words) return false;
+    const changes: MemoryChange[] = [];
     for (const { path, after } of await memory.diffTrees(parent, oid)) {
       if (after === null) continue;
+      if (redact(path) !== path) return false;
       if (after.mode === "120000" || after.mode === "160000") return false;
-      const { length } = await memory.objects.readBlob(after.oid);
-      if (scratchReason(path, length) !== null) return false;
+      const content = await memory.objects.readBlob(after.oid);
+      if (scratchReason(path, content.length) !== null) return false;
+      changes.push({ path, content });
     }
+    const problems = await validateChanges({
+      changes,
+      paths: [],
+      read: (path) => memory.readFile(parent, path),
+      redact,
+    });
+    if (problems.some(({ kind }) => kind === "secret")) return false;
     oid = parent;
   }
   return true;

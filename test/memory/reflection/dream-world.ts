@@ -88,6 +88,7 @@ export async function dreamWorld(dir?: string, seed = SEED): Promise<World> {
     cursors,
     deps: (kind, onStep) => ({
       memory: repository,
+      worktrees: memory.places.worktrees,
       journal: openDreamJournal(memory.places.memory),
       cursors,
       mergeFile: mergeMemoryFile,

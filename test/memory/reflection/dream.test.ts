@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isPending } from "@/memory/reflection/journal.ts";
 import { acceptProposal, describeProposal, findDream, rejectProposal } from "@/memory/reflection/proposals.ts";
-import { dreamWorld, hasGit, NO_LEFTOVERS, REF, SEED, type World } from "./dream-world.ts";
+import { dreamWorld, hasGit, lines, NO_LEFTOVERS, REF, SEED, type World } from "./dream-world.ts";
 
 /** The memory is as it was, and nothing of the dream is left but its line in the journal. */
 async function expectUntouched(world: World, head: string | null) {
@@ -98,8 +99,7 @@ test.each([
   ["persona", /system\/persona.md would be empty/],
   ["read_only", /system\/rules.md: this file is read-only and cannot be changed/],
   ["broken", /system\/new.md: the description at its beginning is missing/],
-  ["secret", /system\/human.md:\d+: this looks like a secret/],
-  ["known_secret", /system\/human.md:\d+: this looks like a secret/],
+  ["grows", /system\/ would hold 1[\d,]+ bytes, and may hold 96,000/],
   ["scripts", /% of the text of skills\/ would be gone/],
 ] as const)("a dream that would make the memory worse waits as a proposal: %s", async (kind, reason) => {
   await using world = await dreamWorld();
@@ -124,6 +124,10 @@ test.each([
   ["crash", "failed", /code 7/],
   ["never", "timed_out", /had not ended/],
   ["many", "failed", /changed 600 files/],
+  // A proposal would keep it.
+  ["secret", "failed", /system\/human.md:\d+: this looks like a secret/],
+  ["known_secret", "failed", /system\/human.md:\d+: this looks like a secret/],
+  ["secret_name", "failed", /^reference\/KEY=<REDACTED>.md: its name looks like a secret/],
 ] as const)(
   "a dream that does not do its work leaves nothing behind: %s",
   async (kind, status, reason) => {
@@ -134,6 +138,7 @@ test.each([
     await expectUntouched(world, head);
     expect(world.cursors.find(REF)).toMatchObject({ through: null, failures: 1 });
     expect(records(world)).toMatchObject([{ end: status }]);
+    expect(await world.repository.listRefs("refs/letta/")).toEqual([]);
   },
   30_000,
 );
@@ -154,6 +159,7 @@ test.skipIf(!hasGit).each([
   ["commits", ["feat(reflection): biscuits 🔮", "feat: tea by myself"]],
   // A file that may not be kept must not stay in the history either.
   ["commits_scratch", ["feat(reflection): tea 🔮"]],
+  ["commits_secret", ["feat(reflection): tea 🔮"]],
   ["rewrites_history", ["feat(reflection): tea 🔮"]],
   ["spoils_git", ["feat(reflection): tea 🔮"]],
   ["repository", ["feat(reflection): tea 🔮"]],
@@ -303,4 +309,72 @@ test("what contradicts the memory cannot be taken, and waits on; leaving it sett
   expect(record()).toMatchObject({ decision: "rejected" });
   expect(await world.repository.resolve(proposal!)).toBeNull();
   expect(() => findDream(records(world), "nothing")).toThrow(/there is no dream nothing/);
+});
+
+test.each([
+  ["bytes_name", ['left out "a\\udcff.md": its name is not UTF-8']],
+  [
+    "deep",
+    [
+      expect.stringMatching(
+        /^left out (?:d{100}\/d{98}|d+).*: (?:it is longer than|name too long|file name too long)/i,
+      ),
+    ],
+  ],
+  ["git_name", ["left out .git /x.md: it names git's own folder"]],
+  ["line_name", ['left out "a\\nGenerated-By: me.txt": neither Markdown nor part of skills/ or assets/']],
+] as const)("an odd name is left out with a note, and costs nothing else: %s", async (kind, notes) => {
+  await using world = await dreamWorld();
+  expect(await world.dream(kind)).toMatchObject({ status: "merged", paths: ["system/human.md"], notes });
+  expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+  expect(await world.dream("payload")).toMatchObject({ status: "merged" });
+});
+
+/** As somebody whom permissions hold for. */
+async function withoutPrivileges<Result>(world: World, work: () => Promise<Result>): Promise<Result> {
+  if (process.geteuid?.() !== 0) return work();
+  execFileSync("chown", ["-R", "65534", world.dir]);
+  process.seteuid!(65534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+test.each([
+  ["closes_folder", ["system/human.md", "x/y.md"]],
+  ["closes_known_folder", ["system/human.md"]],
+  ["freezes_folder", ["system/human.md", "x/z/y.md"]],
+  ["closes_file", ["system/human.md"]],
+] as const)("permissions that a dreamer takes away end nothing: %s", async (kind, paths) => {
+  await using world = await dreamWorld();
+  await withoutPrivileges(world, async () => {
+    const outcome = await world.dream(kind);
+    expect(outcome).toMatchObject({ status: "merged", paths, notes: [] });
+    expect(await world.text("reference/build.md")).not.toBeNull();
+    expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+    expect(await world.dream("good")).toMatchObject({ status: "merged" });
+    expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+  });
+});
+
+test("a secret in what the dreamer says reaches neither the commit nor whoever asked", async () => {
+  await using world = await dreamWorld();
+  const outcome = await world.dream("tells_secret");
+  expect(outcome).toMatchObject({
+    status: "merged",
+    subject: "feat(reflection): her word is KEY=<REDACTED>",
+    report: "feat: her word is KEY=<REDACTED>\n\nSummary: KEY=<REDACTED>",
+    notes: ["left out KEY=<REDACTED>.txt: neither Markdown nor part of skills/ or assets/"],
+  });
+  const { message } = await world.repository.objects.readCommit(outcome.head!);
+  expect(message).toContain("Summary: KEY=<REDACTED>");
+  expect(message).not.toContain("s3cret-value");
+});
+
+test("system/ that is too large already may shrink", async () => {
+  const large = `---\ndescription: large\n---\n${lines("thing", 10_000)}`;
+  await using world = await dreamWorld(undefined, { ...SEED, "system/large.md": large });
+  expect(await world.dream("shrinks")).toMatchObject({ status: "merged", paths: ["system/large.md"] });
 });

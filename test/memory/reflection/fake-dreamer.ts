@@ -1,7 +1,7 @@
 // A child that dreams as its first argument says: it does to its working directory what a model would have had done.
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { readLaunch } from "@/frontends/headless/subagent.ts";
 
 const kind = process.argv[2]!;
@@ -11,6 +11,11 @@ process.chdir(launch.cwd);
 const fact = "Ann likes tea more than coffee.\n";
 const git = (...args: string[]) =>
   execFileSync("git", ["-c", "user.name=D", "-c", "user.email=d@x", ...args], { stdio: "ignore" });
+
+function good(): string {
+  appendFileSync("system/human.md", fact);
+  return "feat: Ann prefers tea";
+}
 
 /** What it does in reaction to its n-th message; returns its report. */
 const acts: Record<string, (message: string, turn: number) => string | Promise<string>> = {
@@ -100,6 +105,71 @@ const acts: Record<string, (message: string, turn: number) => string | Promise<s
     rmSync(".git");
     git("init", "-q");
     return "feat: tea";
+  },
+  secret_name: () => {
+    writeFileSync("reference/s3cret-value.md", "---\ndescription: d\n---\nx\n");
+    return "feat: a name";
+  },
+  commits_secret: () => {
+    writeFileSync("system/human.md", `${readFileSync("system/human.md", "utf8")}${fact}`);
+    git("commit", "-qam", "feat: her word is s3cret-value");
+    return "feat: tea";
+  },
+  tells_secret: () => {
+    writeFileSync("s3cret-value.txt", "x");
+    good();
+    return "feat: her word is s3cret-value\n\nSummary: s3cret-value";
+  },
+  grows: () => {
+    writeFileSync("system/large.md", `---\ndescription: large\n---\n${"- a thing\n".repeat(10_000)}`);
+    return "feat: everything";
+  },
+  shrinks: () => {
+    const text = readFileSync("system/large.md", "utf8");
+    writeFileSync("system/large.md", text.slice(0, text.lastIndexOf("\n", text.length - 10_000) + 1));
+    return "chore: less";
+  },
+  closes_folder: () => {
+    mkdirSync("x");
+    writeFileSync("x/y.md", "---\ndescription: d\n---\nx\n");
+    chmodSync("x", 0o000);
+    return good();
+  },
+  closes_known_folder: () => {
+    const report = good();
+    chmodSync("reference", 0o000);
+    return report;
+  },
+  freezes_folder: () => {
+    mkdirSync("x/z", { recursive: true });
+    writeFileSync("x/z/y.md", "---\ndescription: d\n---\nx\n");
+    chmodSync("x/z", 0o555);
+    chmodSync("x", 0o555);
+    return good();
+  },
+  closes_file: () => {
+    const report = good();
+    chmodSync("system/human.md", 0o000);
+    return report;
+  },
+  bytes_name: () => {
+    writeFileSync(Buffer.concat([Buffer.from("a"), Buffer.of(0xff), Buffer.from(".md")]), "x");
+    return good();
+  },
+  deep: () => {
+    const report = good();
+    const script = "for i in $(seq 60); do mkdir $0 && cd $0 || exit 0; done; echo x > f.md";
+    execFileSync("sh", ["-c", script, "d".repeat(100)], { stdio: "ignore" });
+    return report;
+  },
+  git_name: () => {
+    mkdirSync(".git ");
+    writeFileSync(".git /x.md", "x");
+    return good();
+  },
+  line_name: () => {
+    writeFileSync("a\nGenerated-By: me.txt", "x");
+    return good();
   },
   // Waits for the test, so that something can happen meanwhile.
   waits: async () => {

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openDreamJournal } from "@/memory/reflection/journal.ts";
+import { findDream, rejectProposal } from "@/memory/reflection/proposals.ts";
 import { recoverDreams } from "@/memory/reflection/recover.ts";
-import { dropProposal } from "@/memory/reflection/settle.ts";
 import { dreamWorld, hasGit, NO_LEFTOVERS, REF, type World } from "./dream-world.ts";
 
 async function killedAt(world: World, kind: string, step: string): Promise<void> {
@@ -15,7 +14,7 @@ async function killedAt(world: World, kind: string, step: string): Promise<void>
   expect([kind, step, child.signalCode]).toEqual([kind, step, "SIGKILL"]);
 }
 
-const recover = (world: World) => recoverDreams({ ...world.deps("good"), worktrees: world.memory.places.worktrees });
+const recover = (world: World) => recoverDreams(world.deps("good"));
 
 /** Commits of the memory that bring the fact. */
 async function factCommits(world: World): Promise<number> {
@@ -77,6 +76,9 @@ test("what the agent wrote between the crash and the recovery is merged with", a
   expect(await world.text("system/human.md")).toContain("Ann likes tea");
 }, 30_000);
 
+const OLD = "20260504100000-00000001";
+const YOUNG = "20260504100000-00000002";
+
 test("worktrees nobody knows are taken away when they are old; other folders are left alone", async () => {
   await using world = await dreamWorld();
   const { worktrees } = world.memory.places;
@@ -87,38 +89,85 @@ test("worktrees nobody knows are taken away when they are old; other folders are
       branch: `letta/reflection/${id}`,
       from: head,
     });
-  await add("old");
-  await add("young");
+  await add(OLD);
+  await add(YOUNG);
   mkdirSync(join(worktrees, "defrag-1"));
   writeFileSync(join(worktrees, "defrag-1/x"), "");
   const longAgo = Date.now() / 1000 - 3 * 86_400;
-  utimesSync(join(worktrees, "reflection-old"), longAgo, longAgo);
+  utimesSync(join(worktrees, `reflection-${OLD}`), longAgo, longAgo);
   expect(await recover(world)).toEqual([]);
   const left = await world.leftovers();
-  expect(left.folders.sort()).toEqual(["defrag-1", "reflection-young"]);
-  expect(left.branches).toEqual(["refs/heads/letta/reflection/young"]);
+  expect(left.folders.sort()).toEqual(["defrag-1", `reflection-${YOUNG}`]);
+  expect(left.branches).toEqual([`refs/heads/letta/reflection/${YOUNG}`]);
 });
 
-test("the journal of a foreign memory makes nobody delete anything but a dream's own", async () => {
+/** As a memory that came from somewhere else may bring it along. */
+function writeJournal(world: World, ...steps: object[]) {
+  const folder = join(world.memory.places.memory, ".git/letta");
+  mkdirSync(folder, { recursive: true });
+  const stamp = { v: 1, id: OLD, at: "2026-05-04T10:00:00.000Z" };
+  appendFileSync(
+    join(folder, "dreams.jsonl"),
+    steps.map((step) => `${JSON.stringify({ ...stamp, ...step })}\n`).join(""),
+  );
+}
+
+test("a journal cannot have anything taken away but what is the dream's", async () => {
   await using world = await dreamWorld();
   const head = (await world.repository.resolve("HEAD"))!;
-  const victim = join(world.dir, "victim");
-  mkdirSync(victim);
-  const { memory, worktrees } = world.memory.places;
-  const journal = openDreamJournal(memory);
-  const plan = { agentId: REF.agentId, base: head, moves: [], reviewed: [], merge: "auto" as const };
-  const main = "refs/heads/main";
-  journal.append("one", { step: "planned", plan: { ...plan, dir: victim, branch: main } });
-  journal.append("two", { step: "planned", plan: { ...plan, dir: join(worktrees, "reflection-two"), branch: main } });
-  journal.append("three", {
-    step: "planned",
-    plan: { ...plan, dir: join(victim, "reflection-three"), branch: "refs/heads/letta/reflection/three" },
-  });
-  mkdirSync(join(victim, "reflection-three"));
-  await recover(world);
-  await dropProposal(world.repository, main);
-  await dropProposal(world.repository, "refs/letta/proposals/../../heads/main");
-  expect(existsSync(join(victim, "reflection-three"))).toBe(true);
+  const main = (await world.repository.currentBranch())!;
+  const photos = join(world.dir, "photos");
+  mkdirSync(photos);
+  writeFileSync(join(photos, "1.jpg"), "x");
+  const plan = { agentId: REF.agentId, base: head, moves: [], reviewed: [], merge: "auto", dir: photos, branch: main };
+  writeJournal(world, { step: "planned", plan });
+  mkdirSync(world.memory.places.worktrees);
+  symlinkSync(photos, join(world.memory.places.worktrees, `reflection-${OLD}`));
+  expect(await recover(world)).toMatchObject([{ id: OLD, status: "stopped" }]);
+  expect(existsSync(join(photos, "1.jpg"))).toBe(true);
   expect(await world.repository.resolve(main)).toBe(head);
-  expect(await world.dream("payload")).toMatchObject({ status: "merged" });
+  expect(await world.leftovers()).toEqual(NO_LEFTOVERS);
+});
+
+test("rejecting a proposal deletes no ref but its own", async () => {
+  await using world = await dreamWorld();
+  const head = (await world.repository.resolve("HEAD"))!;
+  const main = (await world.repository.currentBranch())!;
+  writeJournal(
+    world,
+    { step: "planned", plan: { agentId: REF.agentId, base: head, moves: [], reviewed: [], merge: "auto" } },
+    { step: "proposed", ref: main, tip: head, reason: "r", advances: false },
+    { step: "closed", status: "proposed" },
+  );
+  const deps = world.deps("good");
+  await rejectProposal(findDream(deps.journal.read(), OLD), "person", deps);
+  expect(await world.repository.resolve(main)).toBe(head);
+});
+
+test("worktrees that lead elsewhere are not touched", async () => {
+  await using world = await dreamWorld();
+  const elsewhere = join(world.dir, "elsewhere");
+  mkdirSync(join(elsewhere, `reflection-${OLD}`), { recursive: true });
+  writeFileSync(join(elsewhere, `reflection-${OLD}/1.jpg`), "x");
+  symlinkSync(elsewhere, world.memory.places.worktrees);
+  const base = (await world.repository.resolve("HEAD"))!;
+  writeJournal(world, {
+    step: "planned",
+    plan: { agentId: REF.agentId, base, moves: [], reviewed: [], merge: "auto" },
+  });
+  await recover(world);
+  expect(existsSync(join(elsewhere, `reflection-${OLD}/1.jpg`))).toBe(true);
+  await expect(world.dream("good")).rejects.toMatchObject({ code: "storage" });
+});
+
+test("a dream that cannot be brought to its end does not stop the next", async () => {
+  await using world = await dreamWorld();
+  const base = (await world.repository.resolve("HEAD"))!;
+  writeJournal(
+    world,
+    { step: "planned", plan: { agentId: REF.agentId, base, moves: [], reviewed: [], merge: "auto" } },
+    { step: "committed", tip: "e".repeat(40), subject: "x", notes: [] },
+  );
+  expect(await recover(world)).toMatchObject([{ id: OLD, status: "failed", reason: expect.stringContaining("eeee") }]);
+  expect(await world.dream("good")).toMatchObject({ status: "merged" });
 });
