@@ -2,10 +2,12 @@
 // rest. Made from committed files only, never from the working copy, and from nothing volatile: the same commit gives the
 // same bytes, whatever machine, locale or time, because providers cache the prefix of a request. Everything is sorted by
 // the code units of its name. A tree needs the descriptions of only those files it shows, so a plan says which ones.
+// Whatever the files hold, the result is bounded, and its tags are ours: no text and no name can close or open one.
 
-import { clip } from "@/lib/text.ts";
+import { escapeDeceptive } from "@/lib/terminal-text.ts";
+import { clip, formatCount } from "@/lib/text.ts";
 import { descriptionOf, parseMarkdown } from "./frontmatter.ts";
-import { TREE_CHARS, TREE_CHILDREN, TREE_DESCRIPTION_CHARS, TREE_LINES } from "./limits.ts";
+import { SYSTEM_WARNING_TOKENS, TREE_CHARS, TREE_CHILDREN, TREE_DESCRIPTION_CHARS, TREE_LINES } from "./limits.ts";
 import { isMarkdown, isSkillPath, isSystemPath, labelOf, PERSONA_PATH } from "./places.ts";
 
 export interface TreeLimits {
@@ -64,19 +66,21 @@ export function planMemory(paths: readonly string[], limits: TreeLimits): Memory
 /** Empty when there is no file. `text` gives the files the plan needs. */
 export function renderMemory(plan: MemoryPlan, text: (path: string) => string): string {
   const parts: string[] = [];
+  const { shown, hidden } = fitSystem(plan.system, text);
   if (plan.system.length > 0) {
     parts.push("Reminder: <projection> contains the local path of the memory file projection.");
   }
-  if (plan.system.includes(PERSONA_PATH)) {
-    const body = parseMarkdown(text(PERSONA_PATH)).body.trim();
-    parts.push(["<self>", projection(PERSONA_PATH), ...(body ? [body] : []), "</self>"].join("\n"));
-  }
+  if (shown.includes(PERSONA_PATH)) parts.push(renderPersona(text(PERSONA_PATH)));
   const blocks = renderBlocks(
-    plan.system.filter((path) => path !== PERSONA_PATH),
+    shown.filter((path) => path !== PERSONA_PATH),
     text,
   );
   const tree = renderTree(plan.tree, text);
-  const memory = [...blocks, ...(tree ? [`<external_projection>\n${tree}\n</external_projection>`] : [])];
+  const memory = [
+    ...blocks,
+    ...(hidden.length > 0 ? [describeHidden(hidden)] : []),
+    ...(tree ? [`<external_projection>\n${tree}\n</external_projection>`] : []),
+  ];
   if (memory.length > 0) parts.push(`<memory>\n${memory.join("\n")}\n</memory>`);
   return parts.join("\n\n");
 }
@@ -88,12 +92,71 @@ export function renderMetadata({ agentId, conversationId }: { agentId: string; c
 
 /** Of one block, as the prompt has it; for telling what changed. */
 export function renderBlock(path: string, text: string): string {
-  if (path === PERSONA_PATH) return `<self>\n${projection(path)}\n${parseMarkdown(text).body.trim()}\n</self>`;
-  return renderBlocks([path], () => text).join("\n");
+  return path === PERSONA_PATH ? renderPersona(text) : renderBlocks([path], () => text).join("\n");
+}
+
+function renderPersona(text: string): string {
+  const body = harmless(parseMarkdown(text).body.trim());
+  return ["<self>", projection(PERSONA_PATH), ...(body ? [body] : []), "</self>"].join("\n");
+}
+
+/** Of all files under `system/` together; a start says when they come this far. */
+const SYSTEM_SHOWN_BYTES = 4 * SYSTEM_WARNING_TOKENS;
+/** What a file takes besides its text and, three times, its path. */
+const BLOCK_OVERHEAD_BYTES = 80;
+const HIDDEN_NAMED = 10;
+
+/** The persona first, then the small before the large: one file that outgrows the rest is the one left out. */
+function fitSystem(paths: readonly string[], text: (path: string) => string): { shown: string[]; hidden: string[] } {
+  const sized = paths.map((path) => ({
+    path,
+    bytes: Buffer.byteLength(text(path)) + 3 * path.length + BLOCK_OVERHEAD_BYTES,
+  }));
+  const total = sized.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (total <= SYSTEM_SHOWN_BYTES) return { shown: [...paths], hidden: [] };
+  const rank = ({ path, bytes }: { path: string; bytes: number }) => (path === PERSONA_PATH ? -1 : bytes);
+  let left = SYSTEM_SHOWN_BYTES;
+  const fitting = new Set<string>();
+  for (const { path, bytes } of sized.sort((a, b) => rank(a) - rank(b) || byName(a.path, b.path))) {
+    if (bytes > left) continue;
+    left -= bytes;
+    fitting.add(path);
+  }
+  return { shown: paths.filter((path) => fitting.has(path)), hidden: paths.filter((path) => !fitting.has(path)) };
+}
+
+function describeHidden(paths: readonly string[]): string {
+  const named = paths.slice(0, HIDDEN_NAMED).map(harmlessName).join(", ");
+  const more = paths.length > HIDDEN_NAMED ? ` and ${formatCount(paths.length - HIDDEN_NAMED)} more` : "";
+  return `[system/ is over what fits, about ${formatCount(SYSTEM_WARNING_TOKENS)} tokens. Not shown: ${named}${more}. Read them below $MEMORY_DIR, and move what is not always needed out of system/.]`;
+}
+
+/** Tags the harness puts around what it tells the model. */
+const HARNESS_TAGS = [
+  ...["self", "memory", "memory_metadata", "memory_update", "external_projection", "projection", "description"],
+  ...["available_skills", "loaded_skills", "system-reminder", "system-alert", "task-notification"],
+];
+const HARNESS_TAG = tagPattern(HARNESS_TAGS);
+
+function tagPattern(tags: readonly string[]): RegExp {
+  const names = tags.map((tag) => tag.replaceAll(".", "\\."));
+  return new RegExp(`<(?=\\s*/?\\s*(?:${names.join("|")})(?![\\w.-]))`, "gi");
+}
+
+/** A text between tags of ours, in which none of them is. `around`: those of its own place, too. */
+function harmless(text: string, around: readonly string[] = []): string {
+  if (!text.includes("<")) return text;
+  const plain = text.replace(HARNESS_TAG, "&lt;");
+  return around.length === 0 ? plain : plain.replace(tagPattern(around), "&lt;");
+}
+
+/** On one line, whatever characters it is made of. */
+function harmlessName(name: string): string {
+  return harmless(escapeDeceptive(name).replaceAll("\n", "\\n"));
 }
 
 function projection(path: string): string {
-  return `<projection>$MEMORY_DIR/${path}</projection>`;
+  return `<projection>$MEMORY_DIR/${harmlessName(path)}</projection>`;
 }
 
 interface Block {
@@ -116,12 +179,15 @@ function renderBlocks(paths: readonly string[], text: (path: string) => string):
   return renderChildren(root, 0, text);
 }
 
+/** Deeper folders are not moved further to the right: that would cost the square of their depth. */
+const MAX_INDENT = 8;
+
 function renderChildren({ children }: Block, depth: number, text: (path: string) => string): string[] {
-  const indent = "  ".repeat(depth);
+  const indent = "  ".repeat(Math.min(depth, MAX_INDENT));
   return [...children]
     .sort(([a], [b]) => byName(a, b))
     .flatMap(([name, block]) => {
-      const tag = name.replace(/[^A-Za-z0-9_.-]/g, "_");
+      const tag = toTag(name);
       return [
         `${indent}<${tag}>`,
         ...(block.path === null ? [] : renderFile(block.path, text(block.path), `${indent}  `)),
@@ -131,13 +197,20 @@ function renderChildren({ children }: Block, depth: number, text: (path: string)
     });
 }
 
+/** Of a file or folder. One that has the name of a tag of ours gets another: it would pass for what it is not. */
+function toTag(name: string): string {
+  const tag = name.replace(/[^A-Za-z0-9_.-]/g, "_");
+  return HARNESS_TAGS.includes(tag.toLowerCase()) ? `${tag}_` : tag;
+}
+
 function renderFile(path: string, text: string, indent: string): string[] {
   const file = parseMarkdown(text);
+  const around = labelOf(path).split("/").slice(1).map(toTag);
   const description = descriptionOf(file);
-  const body = file.body.trim();
+  const body = harmless(file.body.trim(), around);
   return [
     indent + projection(path),
-    ...(description === null ? [] : [`${indent}<description>${description}</description>`]),
+    ...(description === null ? [] : [`${indent}<description>${harmless(description, around)}</description>`]),
     ...(body === "" ? [] : [indent + body]),
   ];
 }
@@ -229,9 +302,10 @@ const TREE_ROOT = "${MEMORY_DIR}/";
 
 function renderLine({ prefix, node, hidden }: TreeLine, text: (path: string) => string): string {
   if (node === null) return `${prefix}… (${hidden} more entries)`;
-  if (node.path === null) return `${prefix}${node.name}/`;
+  const name = harmlessName(node.name);
+  if (node.path === null) return `${prefix}${name}/`;
   const description = descriptionOf(parseMarkdown(text(node.path)));
-  return `${prefix}${node.name}${description === null ? "" : ` (${clip(description, TREE_DESCRIPTION_CHARS)})`}`;
+  return `${prefix}${name}${description === null ? "" : ` (${harmless(clip(description, TREE_DESCRIPTION_CHARS))})`}`;
 }
 
 function countNodes(nodes: readonly TreeNode[]): number {
