@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { codeOf, LettaError } from "@/lib/errors.ts";
+import { createRedactor } from "@/lib/redactor.ts";
 import type { ChangeOptions, CommitOptions, FileStatus, GitRepository, Identity } from "@/store/git/types.ts";
 import type { Paths } from "@/store/paths.ts";
 import {
@@ -171,6 +172,7 @@ class Memory implements AgentMemory {
   async edit(change: (draft: Draft) => Promise<void>, request: CommitRequest): Promise<MemoryCommit> {
     const message = request.message.trim();
     if (message === "") throw new LettaError("usage", "A change of memory needs a reason");
+    this.#assertNoSecret(message);
     const repository = await this.ensure();
     for (let attempt = 1; ; attempt++) {
       const head = await repository.resolve("HEAD");
@@ -200,6 +202,15 @@ class Memory implements AgentMemory {
     const repository = await this.ensure();
     const head = await repository.resolve("HEAD");
     return this.#problems(head === null ? NO_FILES : await filesOf(repository, head), changes, options);
+  }
+
+  /** A reason is history for ever, and shown wherever the memory is. */
+  #assertNoSecret(message: string): void {
+    const { redact = createRedactor([], { patterns: true }).redact } = this.options;
+    if (redact(message) === message) return;
+    throw new LettaError("invalid_data", "Nothing was changed in memory: the reason holds what looks like a secret", {
+      hint: "Say it without the value. `letta secret set NAME` keeps one.",
+    });
   }
 
   #edit(change: (draft: Draft) => Promise<void>, { reason, expectedSha }: EditOptions): Promise<MemoryCommit> {
@@ -255,8 +266,20 @@ class Memory implements AgentMemory {
       },
       hooks: MEMORY_HOOKS,
     });
-    if ((await repository.resolve("HEAD")) === null) await this.#seed(repository);
+    if ((await repository.resolve("HEAD")) === null) {
+      this.#assertNew();
+      await this.#seed(repository);
+    }
     return repository;
+  }
+
+  /** A branch that had commits and has no tip was damaged: a new beginning would bury what there was. */
+  #assertNew(): void {
+    const { memory } = this.places;
+    if (!existsSync(`${memory}/.git/logs/refs/heads/${MEMORY_BRANCH}`)) return;
+    throw new LettaError("invalid_data", `${memory} has lost the tip of its branch ${MEMORY_BRANCH}`, {
+      hint: "letta memory fsck --repair looks for it in the branch's own log. Nothing was changed.",
+    });
   }
 
   /** Commits that a person makes there with git carry the agent's name, which may be another one by now. */

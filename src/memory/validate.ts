@@ -67,6 +67,9 @@ export async function validateChanges(input: MemoryChanges): Promise<Problem[]> 
     problems.push(...validatePath(path));
     if (!input.ownerMayOverride) problems.push(...validateProtection(path, content, beforeFile));
     if (content === null) continue;
+    if (before === null && redact(path) !== path) {
+      problems.push(error(path, "secret", "its name holds what looks like a secret", "Give it another name."));
+    }
     problems.push(...validateContent(path, content, beforeFile), ...findSecrets(path, content, before, redact));
   }
   problems.push(...collisionsOf(input), ...missingPersona(input), ...(await largeSystem(input)));
@@ -92,12 +95,17 @@ function isMemoryFile(path: string): boolean {
   return isMarkdown(path) && !isSkillPath(path);
 }
 
+/** Backslashes, controls, and what is invisible or turns the reading direction: two such names would look the same. Joiners
+ *  stay: scripts and emoji need them. */
+const STRANGE_CHARACTER =
+  /[\\\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+
 function validatePath(path: string): Problem[] {
   const problems: Problem[] = [];
   const segments = path.split("/");
   const strange =
     path.startsWith("/") ||
-    /[\\\u0000-\u001f\u007f]/.test(path) ||
+    STRANGE_CHARACTER.test(path) ||
     segments.some((segment) => ["", ".", ".."].includes(segment) || /^\.git[ .]*$/i.test(segment));
   if (strange) {
     problems.push(
@@ -323,7 +331,7 @@ function findSecrets(
   before: Uint8Array | null,
   redact: (text: string) => string,
 ): Problem[] {
-  if (content.length > FILE_BYTES || content.includes(0)) return [];
+  if (content.length > MAX_FILE_BYTES || content.includes(0)) return [];
   const text = decodeLoosely(content);
   if (redact(text) === text) return [];
   const known = new Set(before ? decodeLoosely(before).split("\n") : []);

@@ -53,6 +53,16 @@ describe("beginning", () => {
     expect(await status()).toEqual([]);
   });
 
+  test("a branch whose tip is gone is not begun anew", async () => {
+    await memory.head();
+    rmSync(join(memory.places.memory, ".git/refs/heads/main"));
+    await expect(open(agents).head()).rejects.toMatchObject({
+      code: "invalid_data",
+      hint: expect.stringContaining("letta memory fsck --repair"),
+    });
+    expect(existsSync(join(memory.places.memory, ".git/refs/heads/main"))).toBe(false);
+  });
+
   test("an agent with a new name has it in the repository's settings, too", async () => {
     await memory.head();
     const renamed = await open(agents, { name: "Bea" }).ensure();
@@ -185,4 +195,18 @@ describe("edits", () => {
     expect(await history()).toHaveLength(13);
     expect(await status()).toEqual([]);
   });
+});
+
+test("a reason and a name with a key in it change nothing", async () => {
+  const head = await memory.head();
+  const key = `sk-ant-api03-${"Ab1".repeat(31)}AA`;
+  const file = { description: "d", text: "t" };
+  await expect(memory.create({ file: "a", ...file }, { reason: `keep ${key}` })).rejects.toMatchObject({
+    code: "invalid_data",
+    message: expect.stringContaining("the reason holds"),
+  });
+  await expect(memory.create({ file: key, ...file }, { reason: "keep" })).rejects.toMatchObject({
+    message: expect.stringContaining("its name holds"),
+  });
+  expect(await memory.head()).toBe(head);
 });

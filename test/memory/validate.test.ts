@@ -201,3 +201,20 @@ test("problems as text", async () => {
     ].join("\n"),
   );
 });
+
+test.each(["system/p\u200bersona.md", "a\u202egpj.md", "a\u0085b.md", "a\nb.md", "\ufeffa.md"])(
+  "%j is no name: another would look the same",
+  async (path) => {
+    expect(brief(await validate({}, { [path]: OK }))).toEqual([`error path ${path}`]);
+  },
+);
+
+test("names in all scripts, and emoji made of several, are names", async () => {
+  for (const path of ["system/人.md", "می\u200cخواهم.md", "👩\u200d💻.md", "a b (c).md"])
+    expect(await validate({}, { [path]: OK })).toEqual([]);
+});
+
+test("a secret behind the first megabyte is found, too", async () => {
+  const text = `${OK}${"words\n".repeat(200_000)}sk-ant-api03-${"Ab1".repeat(31)}AA\n`;
+  expect(brief(await validate({}, { "big.md": text }))).toContain("error secret big.md:200005");
+});
