@@ -10,6 +10,7 @@ import { readSmall } from "@/store/git-root.ts";
 import { currentOwner } from "@/store/owner.ts";
 import type { GitContext } from "./context.ts";
 import { ensureFolder, isFolder, listFolder, removeFolder, removeQuietly } from "./folders.ts";
+import { isAncestor } from "./history.ts";
 import { type Landing, land } from "./land.ts";
 import { withWriterLock } from "./locks.ts";
 import { assertRefName, isRefName } from "./names.ts";
@@ -186,11 +187,15 @@ function sweepHalfMade(git: GitContext): void {
   }
 }
 
-/** It was made for the working tree, unless somebody has committed to it since. */
+/** It was made for the working tree, unless somebody has committed to it since. A repository that came from elsewhere can
+ *  bring marks along: a branch that is the only way to its commit stays. */
 function removeBranchOf(git: GitContext, mark: string): void {
   const { branch, from } = readMark(mark);
   const path = join(git.commonDir, branch);
-  if (branch !== "" && readSmall(path)?.trim() === from) removeQuietly(git.disk, path);
+  if (branch === "" || readSmall(path)?.trim() !== from) return;
+  if (readSmall(join(git.commonDir, "HEAD"))?.trim() === `ref: ${branch}`) return;
+  const head = new Refs(git.commonDir, git.commonDir, git.disk, git.scratch, git.now).head().oid;
+  if (head !== null && isAncestor(git.objects, from, head)) removeQuietly(git.disk, path);
 }
 
 function readMark(text: string): { branch: string; from: string } {

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { openRepository } from "@/store/git/repository.ts";
@@ -330,4 +331,32 @@ test("what git's own fsck would refuse is not committed", async () => {
   for await (const { message, author } of repo.log())
     expect([message, author.name, author.email]).toEqual(["nul lone \ufffd end\n", "Evil.", "unknown"]);
   if (hasGit) expect(complaints(temp.dir)).toBe("");
+});
+
+test("a mark that came along with a repository takes no branch whose commits would be lost", async () => {
+  using repo = await tempRepo();
+  const repository = repo.repo;
+  await repository.commitChanges(changes({ "a.md": "1" }), commit);
+  const base = (await repository.resolve("HEAD"))!;
+  const tree = await repository.addWorktree({ dir: join(repo.dir, "../other"), branch: "precious", from: base });
+  await tree.commitChanges(changes({ "b.md": "2" }), commit);
+  const precious = (await repository.resolve("precious"))!;
+  const [main, safe] = ["refs/heads/main", "refs/heads/safe"];
+  await repository.updateRef(safe, { from: null, to: base, reason: "branch", by: ANN });
+  const dead = { pid: 2 ** 22 + 1, host: hostname(), startedAt: 1 };
+  for (const [branch, from] of [
+    [main, base],
+    ["refs/heads/precious", precious],
+    [safe, base],
+  ]) {
+    const draft = join(repo.dir, ".git/letta/worktrees", branch!.replaceAll("/", "-"));
+    mkdirSync(draft, { recursive: true });
+    writeFileSync(join(draft, "locked"), JSON.stringify({ ...dead, branch, from }));
+  }
+  await repository.maintain();
+  expect([
+    await repository.resolve(main),
+    await repository.resolve("precious"),
+    await repository.resolve(safe),
+  ]).toEqual([base, precious, null]);
 });
