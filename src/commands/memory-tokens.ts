@@ -35,9 +35,10 @@ export async function runMemoryTokens(app: StoreApp, args: MemoryTokensArgs, io:
         if (args.quiet) return `${total_tokens}\n`;
         const rows = files.map(({ path, tokens }) => [formatCount(tokens), path]);
         const table = renderTable([{ title: "TOKENS" }, { title: "FILE", shrink: true }], rows, tableOptions(io));
-        const advice =
-          total_tokens >= SYSTEM_WARNING_TOKENS ? "Too much for every request: move details out of system/.\n" : "";
-        return `${rows.length > 0 ? table : ""}About ${formatCount(total_tokens)} tokens in every request\n${advice}`;
+        const fits = total_tokens < SYSTEM_WARNING_TOKENS;
+        const advice = `About ${formatCount(SYSTEM_WARNING_TOKENS)} fit into a request: the largest files are named instead of shown. Move details out of system/.\n`;
+        const sum = `About ${formatCount(total_tokens)} tokens ${fits ? "in every request" : "under system/"}\n`;
+        return `${rows.length > 0 ? table : ""}${sum}${fits ? "" : advice}`;
       },
     },
   );

@@ -81,7 +81,7 @@ export async function renderCommit(
 }
 
 function describeSize({ agent }: AgentMemory, tokens: number): string {
-  return `The memory of ${agent.name} takes about ${formatCount(tokens)} tokens of every request (letta memory tokens); 15,000 to 20,000 are usual.`;
+  return `The memory of ${agent.name} has about ${formatCount(tokens)} tokens under system/ (letta memory tokens): about ${formatCount(SYSTEM_WARNING_TOKENS)} fit into a request, the largest files are named instead of shown.`;
 }
 
 /** Empty when nothing of it is in the prompt. */

@@ -5,7 +5,14 @@
 import { createRedactor } from "@/lib/redactor.ts";
 import { formatCount } from "@/lib/text.ts";
 import { descriptionOf, type Field, isReadOnly, type MarkdownFile, parseMarkdown } from "./frontmatter.ts";
-import { DESCRIPTION_CHARS, FILE_BYTES, MAX_FILE_BYTES, SYSTEM_FILE_BYTES, SYSTEM_TOKENS } from "./limits.ts";
+import {
+  DESCRIPTION_CHARS,
+  FILE_BYTES,
+  MAX_FILE_BYTES,
+  SYSTEM_FILE_BYTES,
+  SYSTEM_TOKENS,
+  SYSTEM_WARNING_TOKENS,
+} from "./limits.ts";
 import { isMarkdown, isSkillPath, isSystemPath, PERSONA_PATH } from "./places.ts";
 import { countTokens } from "./tokens.ts";
 
@@ -68,7 +75,7 @@ export async function validateChanges(input: MemoryChanges): Promise<Problem[]> 
     if (!input.ownerMayOverride) problems.push(...validateProtection(path, content, beforeFile));
     if (content === null) continue;
     if (before === null && redact(path) !== path) {
-      problems.push(error(path, "secret", "its name holds what looks like a secret", "Give it another name."));
+      problems.push(error(path, "secret", "its name looks like a secret", "Give it another name."));
     }
     problems.push(...validateContent(path, content, beforeFile), ...findSecrets(path, content, before, redact));
   }
@@ -314,7 +321,14 @@ async function largeSystem({ changes, paths, read }: MemoryChanges): Promise<Pro
   const { total_tokens } = countTokens(files);
   if (total_tokens <= SYSTEM_TOKENS) return [];
   const problem = `system/ takes about ${formatCount(total_tokens)} tokens of every request by now`;
-  return [warning(grown.path, "size", problem, "Move what is not always needed to files outside system/.")];
+  return [
+    warning(
+      grown.path,
+      "size",
+      problem,
+      `Over ${formatCount(SYSTEM_WARNING_TOKENS)} the largest files are named instead of shown: move what is not always needed out of system/.`,
+    ),
+  ];
 }
 
 function missingPersona({ changes }: MemoryChanges): Problem[] {

@@ -47,7 +47,7 @@ test("text, the largest ones, and the total alone", async () => {
   );
   expect(await shown({ quiet: true })).toBe("1101\n");
   writeFileSync(join(app.cwd, "memory/system/huge.md"), "x".repeat(120_000));
-  expect(await shown({ top: "1" })).toEndWith("Too much for every request: move details out of system/.\n");
+  expect(await shown({ top: "1" })).toEndWith("named instead of shown. Move details out of system/.\n");
 });
 
 test("where the memory is when no flag says it", async () => {

@@ -138,5 +138,5 @@ test("a memory that takes too much of every request is said once", async () => {
   await process.backend.recompileConversation(ref);
   await process.backend.recompileConversation(ref);
   expect(warnings).toHaveLength(1);
-  expect(warnings[0]).toStartWith("The memory of Ada takes about 30,");
+  expect(warnings[0]).toStartWith("The memory of Ada has about 30,");
 });

@@ -206,7 +206,7 @@ test("a reason and a name with a key in it change nothing", async () => {
     message: expect.stringContaining("the reason holds"),
   });
   await expect(memory.create({ file: key, ...file }, { reason: "keep" })).rejects.toMatchObject({
-    message: expect.stringContaining("its name holds"),
+    message: expect.stringContaining("its name looks like a secret"),
   });
   expect(await memory.head()).toBe(head);
 });

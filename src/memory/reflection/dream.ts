@@ -186,13 +186,11 @@ async function check(
     redact,
   });
   const tell = (problems: readonly Problem[]) => problems.map((problem) => redact(formatProblems([problem])));
-  const names = changes.map(({ path }) => redact(path)).filter((path, index) => path !== changes[index]!.path);
-  const secretNames = names.map((name) => `${name}: its name looks like a secret. Give it another name.`);
   const errors = found.filter(({ severity }) => severity === "error");
   return {
     files: { changes, notes: notes.map(redact) },
-    problems: [...tell(errors), ...secretNames],
-    secrets: [...tell(errors.filter(({ kind }) => kind === "secret")), ...secretNames],
+    problems: tell(errors),
+    secrets: tell(errors.filter(({ kind }) => kind === "secret")),
   };
 }
 
